@@ -12,7 +12,7 @@ from ingot_mail.migrations import SCRIPTS
 from ingot_mail.settings import Settings
 
 from .smtp_servers import Mailbox, serve
-from .world import World
+from .world import REPLY_KEY, World
 
 
 @pytest_asyncio.fixture
@@ -36,6 +36,8 @@ def settings(make_database, mailbox):
         smtp_port=mailbox.port,
         smtp_security="none",
         smtp_seconds=10,
+        reply_address="reply+{token}@in.example.org",
+        reply_key=REPLY_KEY,
     )
 
 

@@ -11,7 +11,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.http.parts import PARTS
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
-from ingot_chassis.security.principal import Principal, ServiceIdentity
+from ingot_chassis.security.principal import Principal, ServiceIdentity, sign_principal
 from ingot_contracts.identity.messages import MailRecipient
 from ingot_contracts.issues.events import PeopleNotified
 from ingot_contracts.issues.notices import IssueNotice, NoticeReason, NoticeSource, NotifiedPerson
@@ -27,6 +27,7 @@ from ingot_mail.mails.components import MailComponents
 from ingot_mail.mails.jobs.contents import Clients, Contents
 from ingot_mail.mails.jobs.sending import MailWorker
 from ingot_mail.preferences.components import PreferenceComponents
+from ingot_mail.reply_addresses.rules import ReplyAddresses
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import SmtpPool
 from ingot_testing.service import Callers, deliver_event
@@ -34,6 +35,7 @@ from ingot_testing.service import Callers, deliver_event
 from .builders import release, repository
 
 PREFERENCES = "/user/mail-preferences"
+REPLY_KEY = "the key of the mail server"
 
 
 class World:
@@ -68,6 +70,7 @@ class World:
         self.pool = SmtpPool(settings)
         parts = self.app.state[PARTS]
         self.links = parts[PreferenceComponents].links
+        self.addresses = ReplyAddresses(settings)
         self.worker = MailWorker(
             self.db,
             settings,
@@ -75,6 +78,7 @@ class World:
             self.contents,
             self.pool,
             self.links,
+            self.addresses,
             jitter=lambda: 0.0,
         )
 
@@ -88,6 +92,9 @@ class World:
         self.identity.add_account(account_id, login)
         address = f"{login}@example.org"
         self.identity.recipients[account_id] = MailRecipient(address=address, login=login)
+        principal = Principal(id=account_id, name=login, via="mail", scopes=["write:issue"])
+        token = sign_principal(principal, self.callers.identity_key, audience=["issues"])
+        self.identity.reply_principals[account_id, address] = token
 
     def add_issue(self, issue_id: int = 100, **fields: Any) -> IssueNotice:
         """An issue of ann/app, as issues would show it to mail."""

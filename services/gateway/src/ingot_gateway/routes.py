@@ -100,6 +100,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/avatars/*", "identity"),
     Route("/avatars/repositories/*", "repos", linked=True),
     Route("/mail/unsubscribe/{token}", "mail"),
+    Route("/mail/replies", "mail", "upload", signs_in=True),
     Route("/login/*", "identity", signs_in=True),
     Route("/login/oauth/userinfo", "identity"),
     Route("/user/confirm_address", "identity", signs_in=True),

@@ -25,6 +25,11 @@ from ingot_mail.notices.events import MailEvents
 from ingot_mail.preferences import api as preferences
 from ingot_mail.preferences.components import PreferenceComponents
 from ingot_mail.preferences.rules import UnsubscribeLinks
+from ingot_mail.replies import api as replies
+from ingot_mail.replies.components import ReplyComponents
+from ingot_mail.replies.jobs.receiving import Receiver
+from ingot_mail.replies.jobs.retention import ReplyRetention
+from ingot_mail.reply_addresses.rules import ReplyAddresses
 from ingot_mail.schema import metadata
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import SmtpPool
@@ -46,25 +51,36 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     database = parts.require_database()
     repos = HttpRepos(parts.peers["repos"])
     Seal(settings.sealing_key, "INGOT_MAIL_SEALING_KEY")
-    links = UnsubscribeLinks(settings.sealing_key, settings.public_url)
+    links, addresses = (
+        UnsubscribeLinks(settings.sealing_key, settings.public_url),
+        ReplyAddresses(settings),
+    )
     queue = MailComponents()
-    components = Parts(queue, PreferenceComponents(repos, links))
+    identity, issues = HttpIdentity(parts.peers["identity"]), HttpIssues(parts.peers["issues"])
+    receiver: Receiver | None = None
+    if settings.smtp_host and addresses.is_on:
+        receiver = Receiver(database, settings, queue, addresses, identity, issues)
+    components = Parts(
+        queue,
+        PreferenceComponents(repos, links),
+        ReplyComponents(receiver.receive if receiver else None, settings.reply_key),
+    )
     parts.subscribe(MailEvents(queue, is_on=bool(settings.smtp_host)).subscriptions())
     parts.examinations.append(lambda _repair: examine_mails(database))
     parts.tasks += [
         PeriodicTask("mail_delete_old_mails", CLEANUP, Retention(database, settings).step),
+        PeriodicTask("mail_delete_old_replies", CLEANUP, ReplyRetention(database, settings).step),
         PeriodicTask("mail_measure_lag", LAG_INTERVAL, partial(measure_lag, database)),
     ]
     if settings.smtp_host:
-        identity, issues = HttpIdentity(parts.peers["identity"]), HttpIssues(parts.peers["issues"])
         contents = Contents(Clients(identity, repos, issues), settings.site_name)
         pool = SmtpPool(settings)
         parts.close.append(pool.close)
-        worker = MailWorker(database, settings, queue, contents, pool, links)
+        worker = MailWorker(database, settings, queue, contents, pool, links, addresses)
         parts.loops.append(("mail sends", worker.run))
     return service_app(
         parts,
-        routes=[*mails.routes, *preferences.routes],
+        routes=[*mails.routes, *preferences.routes, *replies.routes],
         request_class=DatabaseRequest,
         state={PARTS: components},
     )

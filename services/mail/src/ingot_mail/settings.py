@@ -18,7 +18,10 @@ class Settings(ServiceSettings, kw_only=True):
     issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
     sealing_key: Annotated[
         str,
-        msgspec.Meta(description="Fernet key (32 bytes, base64url) that signs the links to unsubscribe."),
+        msgspec.Meta(
+            description="Fernet key (32 bytes, base64url) that signs links to unsubscribe and "
+            "reply addresses."
+        ),
     ] = ""
     smtp_host: Annotated[
         str, msgspec.Meta(description="SMTP server that takes all mail; empty: no mail is queued or sent.")
@@ -72,3 +75,26 @@ class Settings(ServiceSettings, kw_only=True):
     retention_days: Annotated[
         int, msgspec.Meta(ge=1, description="Age at which finished mails are dropped.")
     ] = 30
+    reply_address: Annotated[
+        str,
+        msgspec.Meta(
+            description="Address for replies by mail, such as `reply+{token}@example.org`; empty: mails take "
+            "no replies."
+        ),
+    ] = ""
+    reply_days: Annotated[
+        int, msgspec.Meta(ge=1, le=3650, description="Days in which a mail can be replied to.")
+    ] = 90
+    reply_key: Annotated[
+        str,
+        msgspec.Meta(
+            description="Secret with which a mail server posts incoming mails to /mail/replies, of at least "
+            "20 characters; empty: it may not."
+        ),
+    ] = ""
+    reply_max_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1, le=50_000_000, description="Size of the largest incoming mail, with its attachments."
+        ),
+    ] = 10_000_000

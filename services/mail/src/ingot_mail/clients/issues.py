@@ -1,9 +1,10 @@
-"""Calls to issues: the content of a notice, for one reader."""
+"""Calls to issues: the content of a notice, for one reader, and replies by mail."""
 
 from urllib.parse import urlencode
 
-from ingot_chassis.peers.peers import Peer
+from ingot_chassis.peers.peers import NoRoute, Peer
 from ingot_contracts.issues.notices import IssueNotice, NoticeSource
+from ingot_contracts.issues.replies import ReplyByMail, StoredReply
 
 
 class HttpIssues:
@@ -24,3 +25,15 @@ class HttpIssues:
             }
         )
         return await self._peer.get(f"/internal/issues/{issue_id}/notice?{query}", IssueNotice)
+
+    async def reply(self, issue_id: int, key: str, body: str, principal_token: str) -> int:
+        """Store a comment by the principal, unless the key has one. Return its id.
+
+        Raises Denied or Invalid if it is refused.
+        """
+        path, reply = f"/internal/issues/{issue_id}/replies", ReplyByMail(key=key, body=body)
+        try:
+            answer = await self._peer.post(path, reply, StoredReply, principal=principal_token)
+        except NoRoute as error:
+            raise error.unavailable("issues") from error
+        return answer.comment_id

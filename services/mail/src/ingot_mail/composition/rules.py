@@ -93,6 +93,12 @@ class FinishedImport(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class RefusedReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The details of a mail about a reply by mail that was refused."""
+
+    reason: str
+
+
 class Links(NamedTuple):
     """The links at the end of a mail. Both may be empty."""
 
@@ -122,8 +128,12 @@ def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) ->
         reason=_REASONS[reason],
         link_url=notice.url,
         link_text=f"Open the {thing}",
-        thread=Thread(notice.full_name, f"{'pulls' if notice.is_pull else 'issues'}-{notice.number}"),
+        thread=_thread_of(notice),
     )
+
+
+def _thread_of(notice: IssueNotice) -> Thread:
+    return Thread(notice.full_name, f"{'pulls' if notice.is_pull else 'issues'}-{notice.number}")
 
 
 def of_release(release: Release) -> Content:
@@ -136,6 +146,20 @@ def of_release(release: Release) -> Content:
         link_url=release.url,
         link_text="Open the release",
         thread=Thread(release.full_name, f"releases-{release.tag}"),
+    )
+
+
+def of_reply(notice: IssueNotice, refused: RefusedReply) -> Content:
+    """Return the content of a notice about a refused reply by mail."""
+    thing = "pull request" if notice.is_pull else "issue"
+    return Content(
+        subject=f"[{notice.full_name}] {notice.title} (#{notice.number})",
+        lead=f"Your reply by mail to {thing} #{notice.number} was not stored.",
+        facts=[("Reason", refused.reason)],
+        reason="You get this mail because a reply was sent to the address of one of your mails.",
+        link_url=notice.url,
+        link_text=f"Open the {thing}",
+        thread=_thread_of(notice),
     )
 
 
@@ -294,9 +318,14 @@ def header_text(text: str) -> str:
     return one_line(text).replace("=?", "= ?")
 
 
+def is_address(text: str) -> bool:
+    """True for an address of the form name@host without characters that need quotes."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
 def mailbox(name: str, address: str) -> Address:
     """Return a mailbox for a header. Raises ValueError for an address that no header can hold."""
-    if not _ADDRESS.fullmatch(address):
+    if not is_address(address):
         raise ValueError("the address is not one of the form name@host")
     try:
         return Address(header_text(name), addr_spec=address)
@@ -312,8 +341,12 @@ def message_of(
     mail_id: str,
     at: datetime,
     links: Links = Links(),  # noqa: B008 - immutable
+    reply_to: str = "",
 ) -> EmailMessage:
-    """Return the message with this content. Raises ValueError for an address that no header can hold."""
+    """Return the message with this content. ``reply_to`` is a signed address, or empty.
+
+    Raises ValueError for an address that no header can hold.
+    """
     host = host_of(settings)
     subject = header_text(content.subject)
     values = {
@@ -331,11 +364,14 @@ def message_of(
         "full_name": one_line(content.thread.full_name) if content.thread else "",
         "preferences_url": links.preferences,
         "unsubscribe_url": links.unsubscribe,
+        "takes_replies": bool(reply_to),
     }
     message = EmailMessage(policy=SMTP)
     message["Subject"] = subject
     message["From"] = mailbox(settings.site_name, sender_of(settings))
     message["To"] = mailbox(recipient.name or recipient.login, recipient.address)
+    if reply_to:
+        message["Reply-To"] = mailbox(settings.site_name, reply_to)
     message["Date"] = format_datetime(at)
     message["Message-ID"] = f"<{mail_id}@{host}>"
     message["Auto-Submitted"] = "auto-generated"

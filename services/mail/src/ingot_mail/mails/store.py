@@ -55,6 +55,7 @@ class MailKind(StrEnum):
     HOOK = "hook"
     IMPORT = "import"
     MESSAGE = "message"
+    REPLY = "reply"
 
 
 FINAL_STATES = (MailState.SENT, MailState.FAILED, MailState.CANCELLED)

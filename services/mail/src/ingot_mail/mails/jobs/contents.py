@@ -12,7 +12,7 @@ from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
 from ingot_mail.clients.repos import HttpRepos
 from ingot_mail.composition import rules as composition
-from ingot_mail.composition.rules import Content, Deactivation, FinishedImport, Release
+from ingot_mail.composition.rules import Content, Deactivation, FinishedImport, RefusedReply, Release
 from ingot_mail.mails.store import MailKind, MailRow
 
 LOST_ACCESS = "the recipient may not read it any more, or it was deleted"
@@ -76,6 +76,8 @@ class Contents:
                 case MailKind.IMPORT:
                     await self._require(row, None)
                     return composition.of_import(msgspec.json.decode(row.details, type=FinishedImport))
+                case MailKind.REPLY:
+                    return await self._of_reply(row)
         except (NotFound, Denied) as error:
             raise NotDueError(LOST_ACCESS) from error
         raise NotDueError(f"this release knows no mail of the kind {row.kind}")
@@ -89,6 +91,10 @@ class Contents:
         reason = msgspec.convert(row.reason, type=NoticeReason)
         notice = await self._clients.issues.notice(row.subject_id, row.account_id, source)
         return composition.of_issue(notice, source, reason)
+
+    async def _of_reply(self, row: MailRow) -> Content:
+        notice = await self._clients.issues.notice(row.subject_id, row.account_id, NoticeSource())
+        return composition.of_reply(notice, msgspec.json.decode(row.details, type=RefusedReply))
 
     async def _of_release(self, row: MailRow) -> Content:
         await self._require(row, "releases")

@@ -32,6 +32,7 @@ from ingot_mail.mails.store import UNCONFIRMED, MailKind, MailRow, MailState, Ne
 from ingot_mail.preferences import store as preferences
 from ingot_mail.preferences.rules import Subscription, UnsubscribeLinks, frequency_of, plan
 from ingot_mail.preferences.store import Choices, Frequency
+from ingot_mail.reply_addresses.rules import ReplyAddresses
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import OutgoingMail, SmtpError, SmtpPool, UnconfirmedError
 
@@ -68,11 +69,13 @@ class MailWorker:
         contents: Contents,
         pool: SmtpPool,
         links: UnsubscribeLinks,
+        addresses: ReplyAddresses,
         *,
         jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 - spreads load
     ) -> None:
         self._db, self._settings, self._components = database, settings, components
         self._contents, self._pool, self._links, self._jitter = contents, pool, links, jitter
+        self._addresses = addresses
 
     async def run(self) -> None:
         """Send mails until cancelled."""
@@ -187,7 +190,13 @@ class MailWorker:
     ) -> None:
         try:
             message = message_of(
-                content, recipient, self._settings, mail_id=rows[0].id, at=now(), links=links
+                content,
+                recipient,
+                self._settings,
+                mail_id=rows[0].id,
+                at=now(),
+                links=links,
+                reply_to=self._reply_to(rows[0]),
             )
         except ValueError as error:
             await self._end(rows, MailState.FAILED, f"no mail can have this address: {error}")
@@ -243,6 +252,12 @@ class MailWorker:
             await store.record(tx, rows, values)
         ATTEMPTS.labels(outcome).inc(len(rows))
         log.info("mail", id=rows[0].id, kind=rows[0].kind, outcome=outcome, error=values["error"] or None)
+
+    def _reply_to(self, row: MailRow) -> str:
+        """Return the address for replies: of a notice about one issue, and not of a digest."""
+        if row.kind != MailKind.ISSUE or row.digest:
+            return ""
+        return self._addresses.sign(row.account_id, row.subject_id, now())
 
     def _own_links(self) -> Links:
         return Links(preferences=f"{self._root}user/settings/mail")

@@ -1,0 +1,1 @@
+"""Replies by mail: reading them, and passing them to issues as comments."""

@@ -1,0 +1,139 @@
+"""Receives mails: verifies the signed address and the sender, and passes the text to issues as a comment.
+
+The signed address is the secret: it shows that the sender has a mail of this site. The sender's address must
+be a confirmed one of the same person. Access is checked by issues, at this time.
+"""
+
+import asyncio
+import hashlib
+from datetime import timedelta
+
+import structlog
+from prometheus_client import Counter
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import BadRequest, Denied, Invalid, NotFound
+from ingot_contracts.issues.replies import MOST_CHARACTERS
+from ingot_mail.clients.identity import HttpIdentity
+from ingot_mail.clients.issues import HttpIssues
+from ingot_mail.composition.rules import sender_of
+from ingot_mail.mails.components import MailComponents
+from ingot_mail.replies import store
+from ingot_mail.replies.rules.outcomes import Outcome, Received
+from ingot_mail.replies.rules.reading import IncomingMail, UnreadableError, read_mail
+from ingot_mail.replies.rules.refusals import refuse
+from ingot_mail.replies.store import NewReply
+from ingot_mail.reply_addresses.rules import ReplyAddresses, ReplyTarget
+from ingot_mail.settings import Settings
+
+log = structlog.get_logger()
+
+HOUR = timedelta(hours=1)
+MOST_PER_HOUR = 60
+"""The limit for replies of one person, stored or refused."""
+UNCONFIRMED = "it came from an address that is not confirmed for your account"
+EXPIRED = "the address that it was sent to has expired; answer a newer mail or on the page"
+EMPTY = "it has no text of its own"
+HIDDEN = "its sender may not read what it is about, or it was deleted"
+"""A reason that is not mailed: it would tell that something exists."""
+TOO_LONG = f"its text is longer than {MOST_CHARACTERS:,} characters"
+
+RECEIVED = Counter("ingot_mail_received_total", "Incoming mails, by what became of them", ["outcome"])
+
+
+class Receiver:
+    """Receives one mail at a time. A mail that comes again gets the outcome of the first time."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        queue: MailComponents,
+        addresses: ReplyAddresses,
+        identity: HttpIdentity,
+        issues: HttpIssues,
+    ) -> None:
+        self._db, self._queue, self._addresses = database, queue, addresses
+        self._identity, self._issues = identity, issues
+        self._own_address, self._most_bytes = sender_of(settings).lower(), settings.reply_max_bytes
+
+    async def receive(self, content: bytes) -> Received:
+        """Return what became of the mail.
+
+        Raises ApiError if a service does not answer. Then the mail must be received again.
+        """
+        received = await self._receive(content)
+        RECEIVED.labels(received.outcome).inc()
+        log.info("incoming mail", outcome=received.outcome, reason=received.reason or None)
+        return received
+
+    async def _receive(self, content: bytes) -> Received:
+        try:
+            mail = await asyncio.to_thread(read_mail, content, self._most_bytes)
+        except UnreadableError as error:
+            return Received(Outcome.IGNORED, str(error))
+        target = self._addresses.find(mail.recipients)
+        if reason := mail.automatic or self._loop(mail):
+            return Received(Outcome.IGNORED, reason)
+        if target is None:
+            return Received(Outcome.IGNORED, "no recipient is a reply address of this site")
+        return await self._reply(target, mail)
+
+    def _loop(self, mail: IncomingMail) -> str:
+        sender = mail.sender.lower()
+        if sender == self._own_address or self._addresses.is_own(sender):
+            return "this site sent it"
+        return ""
+
+    async def _reply(self, target: ReplyTarget, mail: IncomingMail) -> Received:
+        key = hashlib.sha256(f"{target.account_id}\0{target.issue_id}\0{mail.id}".encode()).hexdigest()
+        async with self._db.read() as db:
+            earlier = await store.get_refusal(db, key)
+            count = await store.count_since(db, target.account_id, HOUR)
+        if earlier is not None:
+            return _outcome_of(earlier.refusal)
+        if count >= MOST_PER_HOUR:
+            return Received(Outcome.REFUSED, f"the sender has sent {MOST_PER_HOUR} replies within an hour")
+        comment_id, refusal = await self._passed_on(target, mail, key)
+        row = NewReply(
+            key=key,
+            account_id=target.account_id,
+            issue_id=target.issue_id,
+            comment_id=comment_id,
+            refusal=refusal,
+        )
+        async with self._db.transaction() as tx:
+            if await store.add(tx, row) and refusal not in ("", HIDDEN):
+                await refuse(tx, row)
+                tx.on_commit(self._queue.notified.set)
+        return _outcome_of(refusal)
+
+    async def _passed_on(self, target: ReplyTarget, mail: IncomingMail, key: str) -> tuple[int, str]:
+        """Return the id of the comment, or 0 and the reason for the refusal."""
+        try:
+            principal = await self._identity.reply_principal(target.account_id, mail.sender)
+        except NotFound:
+            return 0, UNCONFIRMED
+        text = self._addresses.removed_from(mail.text)
+        if refusal := _fault(target, text):
+            return 0, refusal
+        try:
+            return await self._issues.reply(target.issue_id, key, text, principal), ""
+        except NotFound:
+            return 0, HIDDEN
+        except (Denied, Invalid, BadRequest) as error:
+            return 0, error.message
+
+
+def _fault(target: ReplyTarget, text: str) -> str:
+    """Return the reason to refuse a reply of the right person without asking issues, or an empty text."""
+    if target.expires_at <= now():
+        return EXPIRED
+    if not text.strip():
+        return EMPTY
+    return TOO_LONG if len(text) > MOST_CHARACTERS else ""
+
+
+def _outcome_of(refusal: str) -> Received:
+    return Received(Outcome.REFUSED, refusal) if refusal else Received(Outcome.STORED)

@@ -1,0 +1,1 @@
+"""Reading of replies, without HTTP and SQL."""

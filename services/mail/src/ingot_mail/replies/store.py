@@ -1,0 +1,67 @@
+"""The table of replies, and its SQL. A row is a message for a signed address; its text is not kept."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+from sqlalchemy import Column, Index, String, Table, Text, delete, func, select
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_mail.schema import metadata
+
+reply = Table(
+    "reply",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("account_id", BigId, nullable=False),
+    Column("issue_id", BigId, nullable=False),
+    Column("comment_id", BigId, nullable=False),
+    Column("refusal", Text, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False, index=True),
+    Index("ix_reply_account", "account_id", "received_at"),
+)
+
+
+class RefusalRow(TypedRow):
+    """The reason for which a reply was refused; empty for a stored one."""
+
+    refusal: str
+
+
+class NewReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of a reply. ``comment_id`` is 0 for a refused one, ``refusal`` is the reason."""
+
+    key: str
+    account_id: int
+    issue_id: int
+    comment_id: int
+    refusal: str
+
+
+async def get_refusal(db: Executor, key: str) -> RefusalRow | None:
+    """Return what became of a reply; None for a new one."""
+    return await fetch_first(db, select(reply.c.refusal).where(reply.c.key == key), RefusalRow)
+
+
+async def add(db: Executor, row: NewReply) -> bool:
+    """Record what became of a reply. Return False if it was recorded before."""
+    statement = (
+        insert(db, reply).values(**msgspec.structs.asdict(row), received_at=now()).on_conflict_do_nothing()
+    )
+    return bool((await db.execute(statement)).rowcount)
+
+
+async def count_since(db: Executor, account_id: int, age: timedelta) -> int:
+    """Return the number of replies of an account within the last ``age``."""
+    statement = select(func.count()).where(
+        reply.c.account_id == account_id, reply.c.received_at > now() - age
+    )
+    return (await db.execute(statement)).scalar() or 0
+
+
+async def drop_older(db: Executor, before: datetime) -> int:
+    """Delete the rows of older replies. Return their number."""
+    return int((await db.execute(delete(reply).where(reply.c.received_at < before))).rowcount)

@@ -1,0 +1,1 @@
+"""Signed addresses for replies by mail."""
