@@ -112,6 +112,42 @@ CASES = {
         "/internal/organizations",
         {"owner_id": "ann", "visibility": "public"},
     ),
+    "a team of an import": (
+        "POST",
+        "/internal/organizations/{acme}/imported-teams",
+        {
+            "import_id": 1,
+            "source_id": 5,
+            "name": "crew",
+            "units_map": {"repo.code": "read"},
+            "members": ["zoe"],
+        },
+    ),
+    "a team of an import with the name of another one": (
+        "POST",
+        "/internal/organizations/{acme}/imported-teams",
+        {"import_id": 1, "source_id": 6, "name": "OPS"},
+    ),
+    "a team of an import with a name that none may have": (
+        "POST",
+        "/internal/organizations/{acme}/imported-teams",
+        {"import_id": 1, "source_id": 7, "name": "the crew"},
+    ),
+    "owners of an organization that was there before its import": (
+        "POST",
+        "/internal/organizations/{acme}/imported-teams",
+        {"import_id": 1, "source_id": 8, "name": "Owners", "permission": "owner"},
+    ),
+    "a team of an import into a user": (
+        "POST",
+        "/internal/organizations/{ann}/imported-teams",
+        {"import_id": 1, "source_id": 5, "name": "crew"},
+    ),
+    "a team of an import without a name": (
+        "POST",
+        "/internal/organizations/{acme}/imported-teams",
+        {"import_id": 1, "source_id": 5},
+    ),
     "members among users": (
         "POST",
         "/internal/organizations/{acme}/members",
@@ -293,6 +329,7 @@ async def check_case(world, ids, case):
     if real.is_success and case != "jwks" and real.content:
         shown = {"full_name", "avatar_url", "email", "profile"}
         shown |= {"owner"} if case == "signature keys" else set()
+        shown |= {"id"} if case == "a team of an import" else set()
         real_body, fake_body = (without(answer.json(), shown) for answer in (real, fake))
         assert (case, real_body) == (case, fake_body)
 

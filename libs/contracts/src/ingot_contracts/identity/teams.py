@@ -1,6 +1,6 @@
 """Teams and their members."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -35,6 +35,44 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     includes_all_repositories: bool = False
     can_create_org_repo: bool = False
     units_map: dict[str, str] = {}
+
+
+_Id = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+MOST_IMPORTED_MEMBERS = 100
+"""Maximum number of users who join an imported team in one request."""
+
+
+class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/organizations/{id}/imported-teams: a team of an import, and ``members`` who join it.
+
+    ``source_id`` names the team in its import: a later request with the same ids finds the same team. The
+    permission is "owner" for the owners of the organization. ``units_map`` has the levels of other
+    permissions than admin. ``is_new``: the import has created the organization. In another one no team gets
+    all repositories or may create some, and the owners stay. If it is private, only its members join teams.
+    """
+
+    import_id: _Id
+    source_id: _Id
+    name: str
+    description: str = ""
+    permission: Literal["none", "admin", "owner"] = "none"
+    units_map: dict[str, Literal["none", "read", "write"]] = {}
+    includes_all_repositories: bool = False
+    can_create_org_repo: bool = False
+    is_new: bool = False
+    members: Annotated[list[_Id], msgspec.Meta(max_length=MOST_IMPORTED_MEMBERS)] = []
+
+
+class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """The team of an import, and those of the requested ``members`` who are in it.
+
+    Without a team, ``id`` is 0 and ``reason`` says why. "taken": another team has the name. "name": no team
+    may have it. "owners": the organization existed before its import. "deleted": the team was deleted here.
+    """
+
+    id: int = 0
+    members: list[int] = []
+    reason: Literal["", "taken", "name", "owners", "deleted"] = ""
 
 
 OWNERS = "Owners"

@@ -25,7 +25,7 @@ from ingot_contracts.identity.invitations import (
     LinkedInvitation,
 )
 from ingot_contracts.identity.messages import MailRecipient, Message, ReplyPrincipal, ReplySender
-from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.teams import FindMembers, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNITS, level_in
 from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
 
@@ -72,6 +72,10 @@ class FakeIdentity:
         """Id of the OpenPGP key, or fingerprint of the SSH key, to the key."""
         self.ownerships: dict[int, Ownership] = {}
         """The last ``PUT`` for each repository, even if it was rejected."""
+        self.imported_teams: dict[tuple[int, int, int], int] = {}
+        """Teams of imports by organization, import and id at the source."""
+        self.imported_members: dict[int, set[int]] = {}
+        """Users who joined the team of an import, by its id."""
         self.recipients: dict[int, MailRecipient] = {}
         """Confirmed addresses of users, by their ids."""
         self.reply_principals: dict[tuple[int, str], str] = {}
@@ -208,6 +212,8 @@ class FakeIdentity:
                 return self._create_organization(body)
             case organization_id, "members" if id_of(organization_id):
                 return self._find_members(id_of(organization_id), body)
+            case organization_id, "imported-teams" if id_of(organization_id):
+                return self._import_team(id_of(organization_id), body)
             case _:
                 return _not_found()
 
@@ -370,6 +376,47 @@ class FakeIdentity:
             and (membership := memberships.get(organization_id))
             and (query.team_ids is None or not membership.teams.keys().isdisjoint(query.team_ids))
         ]
+
+    def _import_team(self, organization_id: int, body: bytes) -> tuple[int, Any]:
+        """Create a team, or add members to the one that the import created."""
+        try:
+            new = msgspec.json.decode(body, type=ImportTeam)
+        except msgspec.DecodeError as error:
+            return _unreadable(error)
+        organization = self.accounts.get(organization_id)
+        if organization is None or organization.kind != "organization":
+            return _not_found()
+        if new.permission == "owner" and not new.is_new:
+            return 200, ImportedTeam(reason="owners")
+        key = (organization_id, new.import_id, new.source_id)
+        names = {one.name.lower() for one in self.teams.values() if one.organization_id == organization_id}
+        if key not in self.imported_teams:
+            if new.permission != "owner" and new.name.lower() in names:
+                return 200, ImportedTeam(reason="taken")
+            if not new.name.isascii() or " " in new.name or not new.name:
+                return 200, ImportedTeam(reason="name")
+            self.imported_teams[key] = max(self.teams, default=0) + 1
+            team = Team(
+                id=self.imported_teams[key],
+                organization_id=organization_id,
+                name=new.name,
+                permission=new.permission,
+                description=new.description,
+                units_map=dict(new.units_map),
+                includes_all_repositories=new.includes_all_repositories and new.is_new,
+                can_create_org_repo=new.can_create_org_repo and new.is_new,
+            )
+            self.teams[team.id] = team
+        team_id = self.imported_teams[key]
+        users = {one.id for one in self.accounts.values() if one.kind == "user" and one.active}
+        is_open = new.is_new or organization.visibility != "private"
+        joined = [
+            one
+            for one in sorted(users & {*new.members})
+            if is_open or organization_id in self.memberships.get(one, {})
+        ]
+        self.imported_members.setdefault(team_id, set()).update(joined)
+        return 200, ImportedTeam(id=team_id, members=joined)
 
     def _memberships(self, user_id: int, *, public: bool) -> dict[int, Any]:
         return {

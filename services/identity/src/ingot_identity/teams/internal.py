@@ -7,11 +7,12 @@ from litestar import get, post
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.policy import MAX_ID, services
-from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.teams import FindMembers, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNITS, Unit
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.members import store as members
+from ingot_identity.teams import rules
 from ingot_identity.teams import store as teams
 from ingot_identity.teams.rules import present, teams_reaching
 
@@ -59,6 +60,18 @@ async def find_members(request: IdentityRequest, organization_id: int, data: Fin
         return await teams.filter_members(db, organization_id, data.ids, data.team_ids)
 
 
+@post(
+    "/internal/organizations/{organization_id:int}/imported-teams",
+    policy=services("repos"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def import_team(request: IdentityRequest, organization_id: int, data: ImportTeam) -> ImportedTeam:
+    """Create the team of an import, or find it, and add members. Raises NotFound for no organization."""
+    async with request.db.transaction() as tx:
+        return await rules.import_team(tx, organization_id, data)
+
+
 @get("/internal/teams/{team_id:int}/members", policy=PEERS, include_in_schema=False)
 async def members_of_team(request: IdentityRequest, team_id: int) -> list[int]:
     """Return the users in one team; empty if it does not exist."""
@@ -97,4 +110,4 @@ async def teams_of_organization(
     return [present(row) for row in rows]
 
 
-routes = [members_of_teams, find_members, members_of_team, team_by_id, teams_of_organization]
+routes = [members_of_teams, find_members, import_team, members_of_team, team_by_id, teams_of_organization]

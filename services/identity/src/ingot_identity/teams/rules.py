@@ -4,18 +4,23 @@ The team Owners is created with the organization, and cannot be renamed or delet
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any, Literal, cast
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
 from ingot_contracts.identity.events import CredentialsRevoked, TeamDeleted, TeamEdited
-from ingot_contracts.identity.teams import Team
+from ingot_contracts.identity.teams import OWNERS, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNIT_LEVELS, UNITS, Unit, UnitLevel, write_levels
+from ingot_contracts.limits import NAME_CHARACTERS
 from ingot_identity.access.rules import levels_by_unit
+from ingot_identity.access.store import memberships
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission, TeamRow
 from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.locks import lock_for_update
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind, AccountVisibility
 from ingot_identity.members import rules as members
 from ingot_identity.teams import store
 
@@ -61,6 +66,58 @@ async def create(
     if team_id is None:
         raise Invalid.field("name", "taken", f"there is a team {name!r}")
     return await get_team(tx, team_id)
+
+
+async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> ImportedTeam:
+    """Create the team of an import, or find it, and add those of its members who may join. Raises NotFound.
+
+    A team that another import or a person created keeps its rights and its members. Users who may not sign
+    in do not join.
+    """
+    organization = await lock_for_update(tx, organization_id)
+    if organization.kind != AccountKind.ORGANIZATION:
+        raise NotFound
+    if new.permission == "owner":
+        team_id = await store.id_by_name(tx, organization_id, OWNERS) if new.is_new else None
+        reason: Literal["owners", "deleted"] = "owners"
+    else:
+        row = await store.get_imported(tx, organization_id, new.import_id, new.source_id)
+        try:
+            team_id = row.team_id if row is not None else await _create_imported(tx, organization_id, new)
+        except Invalid as error:
+            return ImportedTeam(reason="taken" if error.errors[0].code == "taken" else "name")
+        reason = "deleted"
+    if team_id is None:
+        return ImportedTeam(reason=reason)
+    is_open = new.is_new or organization.visibility != AccountVisibility.PRIVATE
+    joined = list[int]()
+    for user_id in sorted(set(new.members)):
+        user = await accounts.get(tx, user_id)
+        if user is None or user.kind != AccountKind.USER or not user.active or user.login_prohibited:
+            continue
+        if is_open or await memberships.exists(tx, organization_id, user_id):
+            with suppress(Conflict):  # in too many teams
+                await add_member(tx, team_id, user_id)
+                joined.append(user_id)
+    return ImportedTeam(id=team_id, members=joined)
+
+
+async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam) -> int:
+    """Create the team of an import with the rights at its source. Raises Invalid."""
+    columns = {"permission": new.permission, "units": "", "unit_levels": ""}
+    if new.permission == "none" and new.units_map:
+        columns = _columns_of_map(new.units_map, new.permission)
+    team = await create(
+        tx,
+        organization_id,
+        name=new.name,
+        description=new.description[:NAME_CHARACTERS],
+        includes_all_repositories=new.includes_all_repositories and new.is_new,
+        can_create_org_repo=new.can_create_org_repo and new.is_new,
+        **columns,
+    )
+    await store.add_imported(tx, organization_id, new.import_id, new.source_id, team.id)
+    return team.id
 
 
 async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:

@@ -3,13 +3,52 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import Column, ForeignKey, Table, delete, func, or_, select, update
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId
 from ingot_chassis.db.transaction import insert
 from ingot_identity.access.store.teams import TeamPermission, TeamRow, has_everything, team, team_member
-from ingot_identity.accounts.store.tables import AccountRow, account
+from ingot_identity.accounts.store.tables import AccountRow, account, metadata
+
+# Teams that imports of organizations created, by the import and the id of the team in it.
+imported_team = Table(
+    "imported_team",
+    metadata,
+    Column("import_id", BigId, primary_key=True, autoincrement=False),
+    Column("source_id", BigId, primary_key=True, autoincrement=False),
+    Column("organization_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False, index=True),
+    # Null after its deletion.
+    Column("team_id", ForeignKey("team.id", ondelete="SET NULL"), index=True),
+)
+
+
+class ImportedTeamRow(TypedRow):
+    """A team of an import."""
+
+    team_id: int | None
+
+
+async def get_imported(
+    db: Executor, organization_id: int, import_id: int, source_id: int
+) -> ImportedTeamRow | None:
+    statement = select(imported_team.c.team_id).where(
+        imported_team.c.import_id == import_id,
+        imported_team.c.source_id == source_id,
+        imported_team.c.organization_id == organization_id,
+    )
+    return await fetch_first(db, statement, ImportedTeamRow)
+
+
+async def add_imported(
+    db: Executor, organization_id: int, import_id: int, source_id: int, team_id: int
+) -> None:
+    await db.execute(
+        imported_team.insert().values(
+            organization_id=organization_id, import_id=import_id, source_id=source_id, team_id=team_id
+        )
+    )
 
 
 async def add(
