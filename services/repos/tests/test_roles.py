@@ -188,6 +188,8 @@ MATRIX = {
     "POST /admin/imports": (*[403] * 7, 422),
     "GET /admin/imports/1": (*[403] * 7, 404),
     "GET /admin/imports/1/repositories": (*[403] * 7, 404),
+    "GET /admin/imports/1/teams": (*[403] * 7, 404),
+    "GET /admin/imports/1/absent_members": (*[403] * 7, 404),
     "DELETE /admin/imports/1": (*[403] * 7, 404),
     "GET /admin/unadopted": (*[403] * 7, 200),
     "POST /admin/unadopted/nina/none": (*[403] * 7, 404),

@@ -94,6 +94,8 @@ def lists_of(count):
             "created_at": MOMENT,
         }),
         "/admin/imports": rows(IMPORT), "/admin/imports/1/repositories": rows(IMPORTED, name="r"),
+        "/admin/imports/1/teams": rows({"name": "crew", "status": "done", "members": 2, "error": ""}),
+        "/admin/imports/1/absent_members": rows({"login": "cat", "teams": 1}),
         "/orgs": rows(ORGANIZATION), "/admin/orgs": rows(ORGANIZATION), "/user/orgs": rows(ORGANIZATION),
         "/users/ann/orgs": rows(ORGANIZATION), "/orgs/crew/teams": rows(TEAM), f"{HOME}/teams": rows(TEAM),
         **dict.fromkeys(("/orgs/crew/teams/1/invitations", f"{HOME}/invitations"), rows(INVITATION)),

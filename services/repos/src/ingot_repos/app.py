@@ -84,7 +84,7 @@ from ingot_repos.mirrors.jobs.mirrors import MirrorJobs, MirrorWorkers
 from ingot_repos.mirrors.jobs.push_mirrors import PushMirrorJobs
 from ingot_repos.mirrors.rules.push_mirrors import request_pushes
 from ingot_repos.organization_imports import api as organization_imports
-from ingot_repos.organization_imports.jobs import OrganizationImportJobs
+from ingot_repos.organization_imports.jobs.imports import OrganizationImportJobs
 from ingot_repos.placement.api.forwarding import forward_to_shard
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.job_kinds import on_shard

@@ -10,7 +10,7 @@ import pytest
 from ingot_chassis.errors import Unavailable
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.organization_imports import store
-from ingot_repos.organization_imports.jobs import AT_ONCE, MOST_FAILURES
+from ingot_repos.organization_imports.jobs.imports import AT_ONCE, MOST_FAILURES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, bare_source, status
@@ -26,12 +26,16 @@ def settings():
 
 
 class Source(Remote):
-    """A Gitea with one organization. ``api`` may answer a request for its API in another way."""
+    """A Gitea with one organization. ``api`` may answer a request for its API in another way.
+
+    ``lists`` has other lists by their paths; each has one page.
+    """
 
     def __init__(self, folder):
         super().__init__(folder)
         self.repositories = [{"name": name, "description": f"the {name}", "private": False} for name in NAMES]
         self.api, self.page_size, self.answer = None, 2, self.answer_api
+        self.lists = {}
         self.organization = {"username": "there", "visibility": "public"}
 
     async def answer_api(self, method, target, headers, writer):
@@ -43,6 +47,9 @@ class Source(Remote):
         return self.page_of(parts)
 
     def page_of(self, parts):
+        if parts.path in self.lists:
+            is_first = parse_qs(parts.query).get("page", ["1"]) == ["1"]
+            return answer_of(self.lists[parts.path] if is_first else [])
         if parts.path in ("/api/v1/orgs/there", "/api/v4/groups/there"):
             return answer_of(self.organization)
         if parts.path == "/api/v4/groups/there/projects":

@@ -26,6 +26,7 @@ async def test_an_import_is_begun_with_the_fields_of_the_form(pages, forge):
     assert (body["repositories"], body["auth_password"]) == (["app-*", "lib"], "t0ken")
     assert body["people_csv"].splitlines() == ["cat,ann", "dog,bob"]
     assert (body["issues"], body["wiki"], body["lfs"], body["private"]) == (True, True, False, False)
+    assert body["teams"] is True
 
 
 async def test_a_trial_shows_what_would_come_and_keeps_the_form(pages, forge):
@@ -38,11 +39,21 @@ async def test_a_trial_shows_what_would_come_and_keeps_the_form(pages, forge):
 
 
 async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge):
-    forge.answers |= {f"{PATH}/1": IMPORT, f"{PATH}/1/repositories": [IMPORTED | {"id": 7, "name": "<app>"}]}
+    team = {"name": "<crew>", "id": 3, "status": "done", "members": 1, "error": ""}
+    refused = {"name": "old", "id": None, "status": "failed", "members": 0, "error": "no team may have it"}
+    forge.answers |= {
+        f"{PATH}/1": IMPORT,
+        f"{PATH}/1/repositories": [IMPORTED | {"id": 7, "name": "<app>"}],
+        f"{PATH}/1/teams": [team, refused],
+        f"{PATH}/1/absent_members": [{"login": "<cat>", "id": 70, "teams": 1}],
+    }
     shown = (await pages.get(f"{PATH}/1", ROOT)).text
     assert '<progress max="4" value="3"' in shown
     assert "&lt;app&gt;" in shown
     assert "5 of 9 issues" in shown
+    assert '&lt;crew&gt;</strong><p class="muted small">Done · 1 member</p>' in shown
+    assert "no team may have it" in shown
+    assert "1 at the source did not join their teams: &lt;cat&gt;." in shown
     assert 'http-equiv="refresh"' in shown
     assert 'http-equiv="refresh"' not in (await pages.get(f"{PATH}/1?refresh=no", ROOT)).text
     await pages.submit(f"{PATH}/1", "Cancel the import", caller=ROOT)
@@ -52,6 +63,7 @@ async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge)
 async def test_an_import_that_failed_shows_why_and_is_not_cancelled(pages, forge):
     failed = IMPORT | {"status": "failed", "error": "the remote refused the credentials"}
     forge.answers |= {f"{PATH}/1": failed, f"{PATH}/1/repositories": []}
+    forge.answers |= {f"{PATH}/1/teams": [], f"{PATH}/1/absent_members": []}
     shown = (await pages.get(f"{PATH}/1", ROOT)).text
     assert "the remote refused the credentials" in shown
     assert "Cancel the import" not in shown

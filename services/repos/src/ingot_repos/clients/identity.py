@@ -16,7 +16,7 @@ from ingot_contracts.identity.invitations import (
     InviteToRepository,
     LinkedInvitation,
 )
-from ingot_contracts.identity.teams import FindMembers, Team
+from ingot_contracts.identity.teams import FindMembers, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import Unit
 
 
@@ -43,6 +43,17 @@ class HttpIdentity:
         """
         try:
             return await self._peer.post("/internal/organizations", new, Account)
+        except NoRoute as error:
+            raise error.unavailable("identity") from error
+
+    async def import_team(self, organization_id: int, new: ImportTeam) -> ImportedTeam:
+        """Create the team of an import, or find it, and add members.
+
+        Raises Unavailable if identity runs an older release.
+        """
+        path = f"/internal/organizations/{organization_id}/imported-teams"
+        try:
+            return await self._peer.post(path, new, ImportedTeam)
         except NoRoute as error:
             raise error.unavailable("identity") from error
 

@@ -27,7 +27,13 @@ from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
 from ingot_repos.organization_imports import rules, store
-from ingot_repos.organization_imports.rules import ListedRepository, Options, OrganizationImport
+from ingot_repos.organization_imports.rules import (
+    AbsentMember,
+    ListedRepository,
+    ListedTeam,
+    Options,
+    OrganizationImport,
+)
 from ingot_repos.organization_imports.store import OrganizationImportRow
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy
@@ -50,7 +56,8 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     the source, all repositories become private. ``repositories`` are globs for names.
     The other fields are those of an import of one repository. Authors are found as for
     an administrator who imports a repository: by ``people``, a table, by addresses, and with ``map_logins``
-    by logins. With ``dry_run`` nothing is created, and the answer is a
+    by logins. With ``teams`` the teams come last, with their repositories of the import. Their members are
+    found like authors. With ``dry_run`` nothing is created, and the answer is a
     report.
     """
 
@@ -70,6 +77,7 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     releases: bool = False
     wiki: bool = False
     lfs: bool = False
+    teams: bool = False
     map_logins: bool = False
     people: People = {}
     people_csv: PeopleCsv = ""
@@ -123,6 +131,8 @@ async def import_organization(
             map_logins=data.map_logins,
             people=accounts,
         ),
+        map_logins=data.map_logins,
+        people=accounts,
     )
     sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
     request.acquire_slot()
@@ -136,6 +146,7 @@ async def import_organization(
         async with _open_source(request, service, site, data.source, sealed) as there:
             visibility = await there.visibility()
         organization = await _create_organization(request, login, visibility)
+        options = msgspec.structs.replace(options, is_new=True)
     await require_accepting(request, organization.id)
     async with request.db.transaction() as tx:
         row = await rules.begin(
@@ -149,6 +160,7 @@ async def import_organization(
             site=site,
             source=data.source,
             sealed=sealed,
+            teams_place="" if data.teams else None,
         )
         await request.audit(
             tx,
@@ -281,6 +293,37 @@ async def list_repositories(request: RepositoryRequest, import_id: int) -> Respo
     return Response(listed, headers=request.page_headers(page, total))
 
 
+@get(
+    "/api/v1/admin/imports/{import_id:int}/teams",
+    policy=admin("read:admin"),
+    operation_id="adminListImportedTeams",
+    tags=["admin"],
+)
+async def list_teams(request: RepositoryRequest, import_id: int) -> Response[list[ListedTeam]]:
+    """List the teams of an import, in the order of the source."""
+    access.require_unrestricted(request.principal)
+    page, row = request.page(), await _get(request, import_id)
+    async with request.db.read() as db:
+        rows, total = await store.list_teams(db, row.id, page)
+    return Response([rules.present_team(one) for one in rows], headers=request.page_headers(page, total))
+
+
+@get(
+    "/api/v1/admin/imports/{import_id:int}/absent_members",
+    policy=admin("read:admin"),
+    operation_id="adminListAbsentMembers",
+    tags=["admin"],
+)
+async def list_absent_members(request: RepositoryRequest, import_id: int) -> Response[list[AbsentMember]]:
+    """List members of teams at the source who did not join their teams here."""
+    access.require_unrestricted(request.principal)
+    page, row = request.page(), await _get(request, import_id)
+    async with request.db.read() as db:
+        rows, total = await store.list_absent_members(db, row.id, page)
+    people = [AbsentMember(login=one.login, id=one.source_id, teams=one.teams) for one in rows]
+    return Response(people, headers=request.page_headers(page, total))
+
+
 @delete(
     "/api/v1/admin/imports/{import_id:int}",
     policy=admin(),
@@ -306,4 +349,12 @@ async def _get(request: RepositoryRequest, import_id: int) -> OrganizationImport
     return row
 
 
-routes = [import_organization, list_imports, get_import, list_repositories, cancel_import]
+routes = [
+    import_organization,
+    list_imports,
+    get_import,
+    list_repositories,
+    list_teams,
+    list_absent_members,
+    cancel_import,
+]

@@ -21,7 +21,13 @@ from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.store import Counts
 from ingot_repos.organization_imports import store
-from ingot_repos.organization_imports.store import ListedRow, ListedState, OrganizationImportRow
+from ingot_repos.organization_imports.store import (
+    ImportedTeamRow,
+    ListedRow,
+    ListedState,
+    OrganizationImportRow,
+    TeamState,
+)
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.remotes.rules.reasons import reason_text
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
@@ -30,14 +36,28 @@ IMPORT_ORGANIZATION = "import_organization"
 """The kind of the job."""
 LONGEST_NAME = 255
 _BY_VISIBILITY: tuple[str, ...] = ("private", "limited", "public")
+_STATUS_OF_TEAM: Mapping[TeamState, str] = {
+    TeamState.LISTED: "waiting",
+    TeamState.DONE: "done",
+    TeamState.REFUSED: "failed",
+}
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 REASONS: Mapping[str, str] = {
     "taken": "the organization has a repository of this name already",
     "name": "no repository may have this name here",
     "gone": "the organization here was deleted",
+    "teams": "the source does not show its teams to the owner of the credentials",
     "administrator": "who began the import is no longer an administrator who may sign in",
 }
 """Texts for reasons that are not about remotes."""
+TEAM_REASONS: Mapping[str, str] = {
+    "taken": "the organization has a team of this name already, which keeps its rights and members",
+    "name": "no team may have this name here",
+    "owners": "the organization existed before the import, so its owners stay",
+    "deleted": "the team was deleted here",
+    "source": "the source does not show the members or the repositories of the team",
+}
+"""Texts for reasons why a team does not come."""
 
 
 class ImportOrganization(msgspec.Struct, frozen=True):
@@ -47,12 +67,18 @@ class ImportOrganization(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The repositories to import, by globs, and the data next to git, which ``source`` names."""
+    """The repositories to import, by globs, and the data next to git, which ``source`` names.
+
+    ``people`` and ``map_logins`` find members of teams. ``is_new``: the import created the organization.
+    """
 
     globs: list[str]
     private: bool = False
     lfs: bool = False
     source: NewSource | None = None
+    map_logins: bool = False
+    people: dict[str, int] = {}
+    is_new: bool = False
 
     def matches(self, name: str) -> bool:
         return any(fnmatchcase(name.lower(), glob.lower()) for glob in self.globs)
@@ -74,8 +100,29 @@ class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, Counts] = {}
 
 
+class ListedTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """A team of an import, by its name at the source. ``id`` is that of the team here, or null.
+
+    ``status`` is waiting, done or failed. ``members`` counts those who joined it.
+    """
+
+    name: str
+    id: int | None
+    status: str
+    members: int = 0
+    error: str = ""
+
+
+class AbsentMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A person of the source who did not join ``teams`` here: without an account, or not allowed to join."""
+
+    login: str
+    id: int
+    teams: int
+
+
 class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
-    """The import of an organization. ``repositories`` has their numbers by status.
+    """The import of an organization. ``repositories`` and ``teams`` have their numbers by status.
 
     ``is_listed``: all repositories of the source are known.
     """
@@ -88,6 +135,7 @@ class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
     organization: str
     is_listed: bool
     repositories: dict[str, int]
+    teams: dict[str, int]
     error: str
     created_at: datetime
     finished_at: datetime | None
@@ -169,6 +217,9 @@ async def present(db: Executor, rows: Sequence[OrganizationImportRow]) -> list[O
     counts = defaultdict[int, dict[str, int]](dict)
     for one in await store.counts_of(db, [row.id for row in rows]):
         counts[one.import_id][one.state] = one.count
+    team_counts = defaultdict[int, dict[str, int]](dict)
+    for one in await store.team_counts_of(db, [row.id for row in rows]):
+        team_counts[one.import_id][_STATUS_OF_TEAM[TeamState(one.state)]] = one.count
     organizations = await accounts.list_by_ids(db, {row.organization_id for row in rows})
     logins = {organization.id: organization.login for organization in organizations}
     return [
@@ -181,6 +232,7 @@ async def present(db: Executor, rows: Sequence[OrganizationImportRow]) -> list[O
             organization=logins.get(row.organization_id, ""),
             is_listed=row.place is None,
             repositories=counts[row.id],
+            teams=team_counts[row.id],
             error=error_text(row.reason),
             created_at=row.created_at.replace(microsecond=0),
             finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
@@ -199,6 +251,16 @@ def present_repository(row: ListedRow) -> ListedRepository:
         percent=row.percent or 0,
         error=error_text(row.reason or row.import_reason or ""),
         counts=msgspec.json.decode(row.counts, type=dict[str, Counts]) if row.counts else {},
+    )
+
+
+def present_team(row: ImportedTeamRow) -> ListedTeam:
+    return ListedTeam(
+        name=row.name,
+        id=row.team_id,
+        status=_STATUS_OF_TEAM[row.state],
+        members=row.members,
+        error=TEAM_REASONS.get(row.reason, ""),
     )
 
 

@@ -54,6 +54,8 @@ organization_import = Table(
     Column("options", Text, nullable=False),
     # The place of the next page of the list at the source. Null: the list is complete.
     Column("place", Text, default=""),
+    # The place of the next page of teams. Null: no teams are wanted, or their list is complete.
+    Column("teams_place", Text),
     Column("failures", Integer, nullable=False, default=0),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
@@ -77,6 +79,38 @@ listed_repository = Table(
     **LASTING_IDS,
 )
 
+imported_team = Table(
+    "organization_import_team",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("import_id", ForeignKey("organization_import.id", ondelete="CASCADE"), nullable=False),
+    Column("source_id", BigId, nullable=False),
+    Column("name", String(255), nullable=False),
+    # JSON of `SourceTeam`.
+    Column("team", Text, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("reason", String(20), nullable=False, default=""),
+    # The team here, and how many of its members joined it.
+    Column("team_id", BigId),
+    Column("members", Integer, nullable=False, default=0),
+    UniqueConstraint("import_id", "source_id"),
+    CheckConstraint("state IN ('listed', 'done', 'refused')", name="state"),
+    **LASTING_IDS,
+)
+
+# Members of teams at the source who did not join their teams here, and in how many.
+absent_member = Table(
+    "organization_import_absent_member",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    Column("import_id", ForeignKey("organization_import.id", ondelete="CASCADE"), nullable=False),
+    Column("source_id", BigId, nullable=False),
+    Column("login", String(255), nullable=False),
+    Column("teams", Integer, nullable=False),
+    UniqueConstraint("import_id", "source_id", "login"),
+    **LASTING_IDS,
+)
+
 UNENDED = (ImportState.WAITING, ImportState.RUNNING)
 
 
@@ -86,6 +120,14 @@ class ListedState(StrEnum):
     LISTED = "listed"
     CREATED = "created"
     BEGUN = "begun"
+    REFUSED = "refused"
+
+
+class TeamState(StrEnum):
+    """Steps of a team."""
+
+    LISTED = "listed"
+    DONE = "done"
     REFUSED = "refused"
 
 
@@ -104,6 +146,7 @@ class OrganizationImportRow(TypedRow):
     sealed: bytes | None
     options: str
     place: str | None
+    teams_place: str | None
     failures: int
     created_at: datetime
     finished_at: datetime | None
@@ -129,8 +172,36 @@ class ListedRow(TypedRow):
     counts: str | None
 
 
+class ImportedTeamRow(TypedRow):
+    """A team of an import."""
+
+    id: int
+    source_id: int
+    name: str
+    team: str
+    state: TeamState
+    reason: str
+    team_id: int | None
+    members: int
+
+
+class AbsentMemberRow(TypedRow):
+    """A person of the source who did not join ``teams``."""
+
+    source_id: int
+    login: str
+    teams: int
+
+
+class NamedRow(TypedRow):
+    """A repository here, by its name at the source."""
+
+    name: str
+    repository_id: int
+
+
 class CountRow(TypedRow):
-    """Repositories of one import in one state: ``state`` of the list, or of their own import."""
+    """Repositories or teams of one import in one state. Begun repositories have that of their own import."""
 
     import_id: int
     state: str
@@ -243,3 +314,75 @@ async def taken_names(db: Executor, organization_id: int, names: Collection[str]
         repository.c.lower_name.in_({name.lower() for name in names}),
     )
     return set((await db.execute(statement)).scalars())
+
+
+async def repositories_of(db: Executor, import_id: int, organization_id: int) -> dict[str, int]:
+    """Return the repositories of an import that the organization still owns, by lower-case names."""
+    statement = (
+        select(listed_repository.c.name, listed_repository.c.repository_id)
+        .join(repository, repository.c.id == listed_repository.c.repository_id)
+        .where(listed_repository.c.import_id == import_id, repository.c.owner_id == organization_id)
+    )
+    return {row.name.lower(): row.repository_id for row in await fetch_all(db, statement, NamedRow)}
+
+
+async def add_teams(db: Executor, import_id: int, teams: Sequence[Mapping[str, Any]]) -> int:
+    """Add teams to the list, except those that it has. Return the number of new ones."""
+    if not teams:
+        return 0
+    values = [{"import_id": import_id, "state": TeamState.LISTED, **one} for one in teams]
+    statement = insert(db, imported_team).values(values).on_conflict_do_nothing()
+    return len((await db.execute(statement.returning(imported_team.c.id))).all())
+
+
+async def next_team(db: Executor, import_id: int) -> ImportedTeamRow | None:
+    """Return the first team that is not done."""
+    statement = select(imported_team).where(
+        imported_team.c.import_id == import_id, imported_team.c.state == TeamState.LISTED
+    )
+    return await fetch_first(db, statement.order_by(imported_team.c.id).limit(1), ImportedTeamRow)
+
+
+async def end_team(db: Executor, imported_id: int, **values: Any) -> bool:
+    """End a team. Return False if it has ended."""
+    table = imported_team
+    statement = update(table).where(table.c.id == imported_id, table.c.state == TeamState.LISTED)
+    return (await db.execute(statement.values(**values))).rowcount == 1
+
+
+async def list_teams(db: Executor, import_id: int, page: Slice) -> tuple[Sequence[ImportedTeamRow], int]:
+    """Return a page of the teams in the order of the source, and their number."""
+    statement = select(imported_team).where(imported_team.c.import_id == import_id)
+    return await fetch_page(db, statement, page, ImportedTeamRow, imported_team.c.id)
+
+
+async def team_counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[CountRow]:
+    """Return the numbers of teams by state."""
+    table = imported_team
+    statement = (
+        select(table.c.import_id, table.c.state, func.count().label("count"))
+        .where(table.c.import_id.in_(import_ids))
+        .group_by(table.c.import_id, table.c.state)
+    )
+    return await fetch_all(db, statement, CountRow)
+
+
+async def add_absent_members(db: Executor, import_id: int, people: Collection[tuple[int, str]]) -> None:
+    """Count one more team for people who did not join it."""
+    if people:
+        values = [
+            {"import_id": import_id, "source_id": source_id, "login": login, "teams": 1}
+            for source_id, login in people
+        ]
+        statement = insert(db, absent_member).values(values)
+        keys = ["import_id", "source_id", "login"]
+        more = {"teams": absent_member.c.teams + 1}
+        await db.execute(statement.on_conflict_do_update(index_elements=keys, set_=more))
+
+
+async def list_absent_members(
+    db: Executor, import_id: int, page: Slice
+) -> tuple[Sequence[AbsentMemberRow], int]:
+    """Return a page of the people who did not join teams, and their number."""
+    statement = select(absent_member).where(absent_member.c.import_id == import_id)
+    return await fetch_page(db, statement, page, AbsentMemberRow, absent_member.c.id)

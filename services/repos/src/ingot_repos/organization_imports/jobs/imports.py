@@ -1,9 +1,10 @@
-"""The job that imports an organization: it lists the repositories, and begins their imports.
+"""The job that imports an organization: it lists the repositories, begins their imports, and brings teams.
 
 At most ``AT_ONCE`` imports run at once. The list grows page by page, in one transaction with the place of the
 next page. A repository is created in one transaction with its step. So a killed job continues where it was.
 """
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -26,6 +27,7 @@ from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.jobs.teams import TeamImporter
 from ingot_repos.organization_imports.rules import (
     IMPORT_ORGANIZATION,
     is_more_visible,
@@ -65,6 +67,7 @@ class OrganizationImportJobs:
         self._jobs, self._db, self._identity = jobs, jobs.database, identity
         self._opener, self._seal, self._default_branch = opener, seal, default_branch
         self._presenter = presenter
+        self._teams = TeamImporter(self._db, identity, opener)
 
     def work(self) -> dict[str, Work]:
         return {IMPORT_ORGANIZATION: self.run}
@@ -82,18 +85,19 @@ class OrganizationImportJobs:
             await self._record_owners(row)
             pause = None
         elif row.place is not None:
-            pause = await self._list(row)
+            pause = await self._ask(row, self._list)
         else:
             pause = await self._begin_next(row)
         async with self._db.transaction() as tx:
             again_at = now() + timedelta(seconds=pause) if pause is not None else None
             await self._jobs.finish(tx, job, again_at=again_at)
 
-    async def _list(self, row: OrganizationImportRow) -> float | None:
-        """Read the next page of the list. Return the pause before the next step, or None at the end."""
+    async def _ask(
+        self, row: OrganizationImportRow, step: Callable[[OrganizationImportRow], Awaitable[None]]
+    ) -> float | None:
+        """Do a step that asks the source. Return the pause before the next step, or None at the end."""
         try:
-            async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
-                visibility, page = await there.visibility(), await there.repositories(row.place or "")
+            await step(row)
         except SourceBusy as busy:
             return busy.seconds
         except SourceFailed as error:
@@ -102,6 +106,14 @@ class OrganizationImportJobs:
             return await self._fail(row, "unreachable", is_final=False)
         except Unreadable:
             return await self._fail(row, "secrets", is_final=True)
+        except NotFound:
+            return await self._fail(row, "gone", is_final=True)
+        return 0.0
+
+    async def _list(self, row: OrganizationImportRow) -> None:
+        """Read the next page of the list."""
+        async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+            visibility, page = await there.visibility(), await there.repositories(row.place or "")
         options = options_of(row)
         async with self._db.transaction() as tx:
             owner = await accounts.get(tx, row.organization_id)
@@ -109,7 +121,6 @@ class OrganizationImportJobs:
                 options = msgspec.structs.replace(options, private=True)
             await store.add_repositories(tx, row.id, rows_of(options, page.repositories))
             await store.change(tx, row.id, place=page.following or None, failures=0)
-        return 0.0
 
     async def _fail(self, row: OrganizationImportRow, reason: str, *, is_final: bool) -> float | None:
         """Pause before the next request, or fail."""
@@ -122,7 +133,7 @@ class OrganizationImportJobs:
         return None if is_final else min(2.0**row.failures, LONGEST_PAUSE)
 
     async def _begin_next(self, row: OrganizationImportRow) -> float | None:
-        """Begin imports of repositories, or end the import. Return like ``_list``."""
+        """Begin imports of repositories, or end the import. Return like ``_ask``."""
         try:
             login = open_credentials(self._seal, row.sealed) or ("", "")
         except Unreadable:
@@ -154,9 +165,17 @@ class OrganizationImportJobs:
             return await self._fail(row, "administrator", is_final=True)
         if running or following:
             return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
-        async with self._db.transaction() as tx:
-            await store.end(tx, row.id, ImportState.DONE)
-        return None
+        return await self._bring_teams(row)
+
+    async def _bring_teams(self, row: OrganizationImportRow) -> float | None:
+        """Do the next step of the teams, or end the import. Return like ``_ask``."""
+        if not await self._teams.has_next(row):
+            async with self._db.transaction() as tx:
+                await store.end(tx, row.id, ImportState.DONE, row.reason)
+            return None
+        if not await self._may_import(row.user_id):
+            return await self._fail(row, "administrator", is_final=True)
+        return await self._ask(row, self._teams.step)
 
     async def _create(
         self,

@@ -30,6 +30,7 @@ SWITCHES = (
     ("releases", "Releases"),
     ("wiki", "Wikis"),
     ("lfs", "Objects of LFS"),
+    ("teams", "Teams and their members"),
 )
 NEW = Form([("repositories", "*"), *((name, "1") for name, _ in SWITCHES if name != "lfs")])
 UNENDED = ("waiting", "running")
@@ -92,9 +93,11 @@ async def show_import(request: WebRequest, import_id: int) -> Response[str]:
 
 async def _import_page(request: WebRequest, import_id: int, problem: ApiError | None = None) -> Response[str]:
     path = IMPORTS + at(import_id)
-    shown, listing = await gather(
+    shown, listing, teams, absent = await gather(
         request.forge.get("repos", path),
         request.forge.listing("repos", f"{path}/repositories", page=request.number, limit=SHOWN),
+        request.forge.listing("repos", f"{path}/teams", page=1, limit=SHOWN),
+        request.forge.listing("repos", f"{path}/absent_members", page=1, limit=SHOWN),
     )
     counts = shown["repositories"]
     return request.render(
@@ -109,6 +112,8 @@ async def _import_page(request: WebRequest, import_id: int, problem: ApiError | 
         is_running=shown["status"] in UNENDED,
         seconds=SECONDS,
         listing=listing,
+        teams=teams,
+        absent=absent,
         pages=request.pages_of(listing.total, SHOWN),
     )
 

@@ -1,0 +1,1 @@
+"""The job that imports an organization: its repositories, and then its teams."""

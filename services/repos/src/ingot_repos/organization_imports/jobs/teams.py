@@ -1,0 +1,169 @@
+"""Brings the teams of an organization: their rights, their members by mapping, and their repositories.
+
+Each page of the list and each team is a step. identity finds a team by its import and its id at the source, so
+a step that is repeated after a kill changes nothing.
+"""
+
+from contextlib import suppress
+
+import msgspec
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Denied
+from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
+from ingot_repos.access.rules import grants
+from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports.clients.source import ABSENT, SourceFailed
+from ingot_repos.imports.clients.teams import SourceMember, SourceTeam, TeamRepository, lowest
+from ingot_repos.imports.rules.openings import SourceOpener
+from ingot_repos.imports.rules.people import MappingRule, accounts_of
+from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.rules import LONGEST_NAME, Options, options_of
+from ingot_repos.organization_imports.store import ImportedTeamRow, OrganizationImportRow, TeamState
+
+MOST_TEAMS = 1_000
+
+
+class TeamImporter:
+    """The steps of the job for teams. Its methods raise SourceFailed, SourceBusy, Unreadable, Unavailable."""
+
+    def __init__(self, database: Database, identity: HttpIdentity, opener: SourceOpener) -> None:
+        self._db, self._identity, self._opener = database, identity, opener
+
+    async def has_next(self, row: OrganizationImportRow) -> bool:
+        async with self._db.read() as db:
+            return row.teams_place is not None or await store.next_team(db, row.id) is not None
+
+    async def step(self, row: OrganizationImportRow) -> None:
+        """List the next page of teams, or bring the next team. Raises NotFound for a deleted organization."""
+        if row.teams_place is not None:
+            await self._list(row, row.teams_place)
+            return
+        async with self._db.read() as db:
+            following = await store.next_team(db, row.id)
+        if following is not None:
+            await self._bring(row, following)
+
+    async def _list(self, row: OrganizationImportRow, place: str) -> None:
+        try:
+            async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+                page = await there.teams(place)
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            async with self._db.transaction() as tx:
+                await store.change(tx, row.id, teams_place=None, reason="teams")
+            return
+        rows = {
+            one.source_id: {
+                "source_id": one.source_id,
+                "name": _clip(one.name),
+                "team": msgspec.json.encode(one).decode(),
+            }
+            for one in page.teams
+        }
+        async with self._db.transaction() as tx:
+            added = await store.add_teams(tx, row.id, [*rows.values()])
+            counts = sum(one.count for one in await store.team_counts_of(tx, [row.id]))
+            if counts > MOST_TEAMS:
+                raise SourceFailed("too-many")
+            # Some sources answer each page with all teams.
+            await store.change(
+                tx, row.id, teams_place=(page.following or None) if added else None, failures=0
+            )
+
+    async def _bring(self, row: OrganizationImportRow, listed: ImportedTeamRow) -> None:
+        team, options = msgspec.json.decode(listed.team, type=SourceTeam), options_of(row)
+        try:
+            members, repositories = await self._read(row, team)
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            async with self._db.transaction() as tx:
+                await store.end_team(tx, listed.id, state=TeamState.REFUSED, reason="source")
+            return
+        if levels := [one.level for one in repositories if one.level]:
+            team = team.with_level(lowest(levels))
+        accounts = await self._accounts_of(row, options, members)
+        team_id, reason, joined = await self._create(row, options, team, sorted(set(accounts.values())))
+        if team_id:
+            await self._grant(row, options, team, repositories, team_id)
+        absent = [
+            (one.id, _clip(one.login)) for one in members if accounts.get((one.id, one.login)) not in joined
+        ]
+        async with self._db.transaction() as tx:
+            state = TeamState.DONE if team_id else TeamState.REFUSED
+            values = {"state": state, "reason": reason, "team_id": team_id or None, "members": len(joined)}
+            if await store.end_team(tx, listed.id, **values):
+                await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
+                await store.change(tx, row.id, failures=0)
+
+    async def _read(
+        self, row: OrganizationImportRow, team: SourceTeam
+    ) -> tuple[list[SourceMember], list[TeamRepository]]:
+        async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+            members = await there.members(team)
+            if team.includes_all_repositories or team.permission == "owner":
+                return members, []
+            return members, await there.team_repositories(team)
+
+    async def _accounts_of(
+        self, row: OrganizationImportRow, options: Options, members: list[SourceMember]
+    ) -> dict[tuple[int, str], int]:
+        """Return the accounts of members, by their keys. They are found like authors."""
+        rule = MappingRule(row.user_id, True, options.map_logins, options.people)
+        addresses = {(one.id, one.login): one.email for one in members}
+        async with self._db.read() as db:
+            return await accounts_of(db, addresses, rule)
+
+    async def _create(
+        self, row: OrganizationImportRow, options: Options, team: SourceTeam, account_ids: list[int]
+    ) -> tuple[int, str, set[int]]:
+        """Create the team at identity. Return its id or 0, the reason, and the members who joined."""
+        new = ImportTeam(
+            import_id=row.id,
+            source_id=max(team.source_id, 0),
+            name=_clip(team.name),
+            description=_clip(team.description),
+            permission=team.permission,
+            units_map=team.units_map,
+            includes_all_repositories=team.includes_all_repositories,
+            can_create_org_repo=team.can_create_org_repo,
+            is_new=options.is_new,
+        )
+        joined, team_id, reason = set[int](), 0, ""
+        for start in range(0, max(len(account_ids), 1), MOST_IMPORTED_MEMBERS):
+            chunk = account_ids[start : start + MOST_IMPORTED_MEMBERS]
+            answer = await self._identity.import_team(
+                row.organization_id, msgspec.structs.replace(new, members=chunk)
+            )
+            team_id, reason = answer.id, answer.reason
+            if not team_id:
+                break
+            joined.update(answer.members)
+        return team_id, reason, joined
+
+    async def _grant(
+        self,
+        row: OrganizationImportRow,
+        options: Options,
+        team: SourceTeam,
+        repositories: list[TeamRepository],
+        team_id: int,
+    ) -> None:
+        """Give the team its repositories of this import, as far as the organization still owns them."""
+        if team.permission == "owner" or (team.includes_all_repositories and options.is_new):
+            return
+        async with self._db.read() as db:
+            brought = await store.repositories_of(db, row.id, row.organization_id)
+        names = (
+            brought.keys() if team.includes_all_repositories else {one.name.lower() for one in repositories}
+        )
+        for name in sorted(brought.keys() & names):
+            with suppress(Denied):  # the repository has too many teams
+                async with self._db.transaction() as tx:
+                    await grants.add_team(tx, brought[name], team_id)
+
+
+def _clip(text: str) -> str:
+    return text.replace("\0", "")[:LONGEST_NAME]
