@@ -107,7 +107,7 @@ async def test_menus_open_on_the_screen(show, forge):
         f"{HOME}/contents-ext": {"dir_contents": []},
         f"{HOME}/languages": {},
     }
-    for path, count in (("/ann/demo/issues", 5), ("/ann/demo", 3), ("/ann/demo/issues/1", 2)):
+    for path, count in (("/ann/demo/issues", 5), ("/ann/demo", 3), ("/ann/demo/issues/1", 6)):
         value = await show(path)
         edges = await value(
             """[...document.querySelectorAll("main details.menu")].map(menu => {

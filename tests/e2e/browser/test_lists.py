@@ -12,8 +12,8 @@ OWNER = ADMINISTRATOR[0]
 async def make(http, name):
     assert (await http.post("user/repos", json={"name": name})).status_code == 201
     for title in ("First", "Second", "Third"):
-        made = await http.post(f"repos/{OWNER}/{name}/issues", json={"title": title})
-        assert made.status_code == 201
+        answer = await http.post(f"repos/{OWNER}/{name}/issues", json={"title": title})
+        assert answer.status_code == 201
     label = await http.post(f"repos/{OWNER}/{name}/labels", json={"name": "bug", "color": "#f00"})
     assert label.status_code == 201
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_contracts.testing.forms import form_of
+from ingot_web.issues.rules.issue_forms import MOST_FIELDS
 
 from ..forge import HOME
 from ..world import ANN, BOB
@@ -73,7 +74,9 @@ async def test_an_issue_begins_with_what_its_template_says(pages, forge):
     assert forge.sent == [("POST", f"{HOME}/issues", body)]
 
 
-async def test_the_questions_of_a_form_are_headings(pages, forge):
+async def test_the_questions_of_a_form_that_is_too_large_are_headings(pages, forge):
+    more = [{"type": "markdown", "id": "", "attributes": {}}] * MOST_FIELDS
+    forge.answers[f"{HOME}/issue_templates"] = [IDEA | {"body": FIELDS + more}]
     shown = (await pages.get(f"{PAGE}?template=idea.yaml", ANN)).text
     [body] = form_of(shown, PAGE, "Open the issue").values["body"]
     assert body.replace("\r\n", "\n") == (

@@ -1,7 +1,7 @@
 """Routes of issues: the list with its filters in the URL, one issue with its timeline, and its forms."""
 
 from asyncio import gather
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from litestar import Response, get, post
@@ -12,9 +12,19 @@ from ingot_contracts.limits import is_web_url
 from ingot_web.attachments.api import FILES_ALONE, attach, require_few_files, send_with_files
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.issues.rules.filters import ListFilter
+from ingot_web.issues.rules.issue_forms import (
+    FIELD,
+    FormField,
+    answers_of,
+    fields_of,
+    initial_answers,
+    inline,
+    problems_of,
+    text_of,
+)
 from ingot_web.issues.rules.quotes import quote_of
 from ingot_web.issues.rules.tasks import with_buttons
-from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of
+from ingot_web.issues.rules.templates import EMPTY_DRAFT, draft_of, template_of
 from ingot_web.issues.rules.timelines import is_said, links_to_entries, words
 from ingot_web.pages.api.feeds import feed
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
@@ -29,6 +39,7 @@ REACTIONS = {
 }  # fmt: skip
 NO_CONFIG: dict[str, Any] = {"blank_issues_enabled": True, "contact_links": []}
 """The default configuration of new issues."""
+FORM_CHANGED = Conflict("the form of this issue was changed; your answers are in the text below")
 EDITED = (
     "somebody changed the text meanwhile; open the page once more, and take over there what you wrote here"
 )
@@ -103,13 +114,20 @@ async def new(request: WebRequest) -> Response[str]:
     return await _new_page(RepositoryFrame(request), Form([pair for pair in fields if pair[1]]))
 
 
-async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None = None) -> Response[str]:
+async def _new_page(
+    frame: RepositoryFrame,
+    form: Form,
+    problem: ApiError | None = None,
+    problems: Mapping[str, str] | None = None,
+) -> Response[str]:
+    """Return the page. ``problem`` is that of a rejected form; ``problems`` are those of its fields."""
     templates, config = await frame.load(
         frame.forge.get_if_there("repos", frame.api("issue_templates")),
         frame.forge.get_if_there("repos", frame.api("issue_config")),
     )
-    own = next((one for one in templates or () if one["file_name"] == form.text("template")), None)
+    own = template_of(templates, form)
     start = draft_of(own) if own and not problem else EMPTY_DRAFT
+    fields = fields_of(own) if own else []
     names = {name.lower() for name in start.labels}
     config = config or NO_CONFIG
     choices = await offered_choices(frame, "issues")
@@ -124,13 +142,42 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
             *form.ids("labels"),
             *(one["id"] for one in choices["labels"] if one["name"].lower() in names),
         ],
-        chosen_people=form.all("assignees"),
+        chosen_people=[*form.all("assignees"), *start.assignees],
         chosen_milestone=form.text("milestone"),
-        chosen_template=own,
+        chosen_template=own if fields or not problem else None,
+        fields=await _shown_fields(frame, fields, form, problems) if fields else [],
         templates=templates or [],
         links=[link for link in config["contact_links"] if is_web_url(link["url"])],
         can_be_blank=config["blank_issues_enabled"],
     )
+
+
+async def _shown_fields(
+    frame: RepositoryFrame, fields: Sequence[FormField], form: Form, problems: Mapping[str, str] | None
+) -> list[dict[str, Any]]:
+    """Return the fields of an issue form with their answers. Their texts are rendered by one request.
+
+    ``problems`` are those of a rejected form; None for a new one.
+    """
+    query = Form(list(frame.request.query_params.multi_items()))
+    texts = [one.value if one.type == "markdown" else one.description for one in fields]
+    labels = [option.label for one in fields if one.type == "checkboxes" for option in one.offered]
+    rendered = await frame.forge.render([*texts, *labels], context=frame.repository["full_name"])
+    html = dict(zip(labels, rendered[len(texts) :], strict=True))
+    shown: list[dict[str, Any]] = []
+    for field, text, own in zip(fields, texts, rendered, strict=False):
+        problem = (problems or {}).get(field.name, "")
+        shown.append(
+            {
+                "field": field,
+                "html": own if field.type == "markdown" else inline(own, text),
+                "options": [(one, inline(html.get(one.label), one.label)) for one in field.offered],
+                "answers": initial_answers(field, query) if problems is None else answers_of(field, form),
+                "problem": problem,
+                "has_focus": bool(problem) and not any(one["has_focus"] for one in shown),
+            }
+        )
+    return [one for one in shown if one["field"].is_in_form]
 
 
 @post("/{owner:str}/{repo:str}/issues/new", policy=anyone(), include_in_schema=False)
@@ -139,13 +186,26 @@ async def create(request: WebRequest) -> Response[Any]:
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Open the issue")
+    fields: Sequence[FormField] = []
+    problems: dict[str, str] | None = None
+    if form.has("template"):
+        (templates,) = await frame.load(frame.forge.get_if_there("repos", frame.api("issue_templates")))
+        template = template_of(templates, form)
+        fields = fields_of(template) if template else []
+        if not fields:
+            values = [value for name, value in form.pairs if name.startswith(FIELD) and value]
+            return await _new_page(frame, form.with_values({"body": "\n\n".join(values)}), FORM_CHANGED)
+        problems = problems_of(fields, form)
+        form = form.with_values({"body": text_of(fields, form)})
     body: dict[str, Any] = {"title": form.text("title"), "body": form.lines("body")}
     body |= chosen_values(form)
     try:
+        if problems:
+            raise Invalid("some answers are missing or invalid")
         require_few_files(form)
         issue = await frame.forge.send("POST", "issues", frame.api("issues"), body)
     except ApiError as error:
-        return await _new_page(frame, form, error)
+        return await _new_page(frame, form, error, problems)
     problem = await attach(frame, form, frame.api("issues", issue["number"]), issue["body"])
     if problem:
         return await _issue_page(frame, issue["number"], problem)

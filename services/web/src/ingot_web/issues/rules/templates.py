@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ingot_web.forms.rules.fields import Form
+
 
 class IssueDraft(NamedTuple):
     """Initial values of the form of a new issue."""
@@ -11,19 +13,25 @@ class IssueDraft(NamedTuple):
     body: str
     labels: Sequence[str]
     """Names of labels. They match in any letter case."""
+    assignees: Sequence[str]
 
 
-EMPTY_DRAFT = IssueDraft("", "", ())
+EMPTY_DRAFT = IssueDraft("", "", (), ())
+
+
+def template_of(templates: Sequence[Any] | None, form: Form) -> Any:
+    """Return the template that the form names by its file; None if there is none."""
+    return next((one for one in templates or () if one["file_name"] == form.text("template")), None)
 
 
 def draft_of(template: Mapping[str, Any]) -> IssueDraft:
     """Return the draft of a template.
 
-    Questions of a form become headings, with space for answers below them.
+    Questions of a form that is too large to show become headings, with space for answers below them.
     """
     sections = [_section(field) for field in template["body"]]
     body = "\n\n".join(section for section in sections if section) or template["content"]
-    return IssueDraft(template["title"], body, template["labels"])
+    return IssueDraft(template["title"], body, template["labels"], template["assignees"])
 
 
 def _section(field: Mapping[str, Any]) -> str:
