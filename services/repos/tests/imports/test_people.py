@@ -2,7 +2,7 @@
 
 import pytest
 
-from .test_sources import ALL, migrate, read_all, settings, source  # noqa: F401 - fixtures
+from .test_sources import ALL, COMMENTS, ISSUES, migrate, read_all, settings, source  # noqa: F401 - fixtures
 
 CSV = 'Annie,bob\r\n"cat",ANN\r\n\r\n'
 
@@ -58,6 +58,19 @@ async def test_a_dry_run_counts_people_of_the_table_as_mapped(world, ann, bob, s
     fields = {"dry_run": True, "people": {"cat": "ann"}}
     status, report = await refused(bob.but(admin=True), source, **fields)
     assert (status, report["unmapped"]) == (200, [])
+    assert report["unmapped_authors"] == []
+    _, report = await refused(bob.but(admin=True), source, dry_run=True, people={"annie": "ann"})
+    assert (report["unmapped"], report["unmapped_authors"]) == (["cat"], [])  # cat is an assignee alone
+
+
+async def test_a_dry_run_names_who_wrote_most_first(world, bob, source):  # noqa: F811
+    cat, dog = {"id": 71, "login": "cat"}, {"id": 72, "login": "dog"}
+    source.lists["issues"] = [ISSUES[0] | {"id": 5, "user": cat}, ISSUES[0] | {"id": 6, "user": dog}]
+    source.lists["issues/comments"] = [COMMENTS[0] | {"user": dog}]
+    _, report = await refused(bob, source, dry_run=True)
+    assert report["unmapped_authors"] == [
+        {"login": "dog", "id": 72, "objects": 2}, {"login": "cat", "id": 71, "objects": 1}
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

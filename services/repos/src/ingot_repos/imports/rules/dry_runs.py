@@ -5,12 +5,15 @@ The source is asked for its counts and for the first page of each kind that name
 
 import asyncio
 import time
+from collections import Counter
 from math import ceil
+from typing import Any
 
 import msgspec
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid
+from ingot_contracts.repos.imports import ImportedPerson
 from ingot_repos.git.remote.remote import Reason
 from ingot_repos.imports.clients.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewSource
@@ -26,12 +29,24 @@ MOST_NAMES = 100
 WITH_PEOPLE: tuple[Kind, ...] = ("issues", "pulls", "comments", "releases")
 
 
+class UnmappedAuthor(msgspec.Struct, frozen=True, kw_only=True):
+    """An author without an account here, by login and id at the source, with the number of ``objects``.
+
+    Objects are issues, pull requests, reviews, comments, reactions and releases.
+    """
+
+    login: str
+    id: int
+    objects: int
+
+
 class ImportReport(msgspec.Struct, kw_only=True):
     """A dry run of an import.
 
     ``counts`` has all that the source counts, by kind, or null. ``requests`` are those to the source, about,
     and ``seconds`` their time; null if the source does not count its objects. ``people`` are those on the
     first page of each kind. ``unmapped`` are the names of those without an account here, at most 100.
+    ``unmapped_authors`` are those of them, and of a former source, who wrote most there, at most 100.
     ``pull_offset`` is added to numbers of pull requests.
     """
 
@@ -41,6 +56,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     seconds: int | None
     people: int
     unmapped: list[str]
+    unmapped_authors: list[UnmappedAuthor]
     pull_offset: int
 
 
@@ -72,11 +88,12 @@ async def _report(
     counts = {kind: await there.count(kind) for kind in kinds}
     seconds_each = (time.monotonic() - began) / max(len(kinds), 1)
     offset = await there.pull_offset() if "pulls" in kinds else 0
-    people, mapped = set[PersonKey](), set[PersonKey]()
+    people, mapped, authors = set[PersonKey](), set[PersonKey](), Counter[PersonKey]()
     for kind in kinds:
         if kind in WITH_PEOPLE:
             page = await there.page(kind, "")
             people |= page.addresses.keys()
+            authors.update(_authors_of(page))
             async with database.read() as db:
                 rule = MappingRule(importer_id, new.maps_people, new.map_logins, new.people)
                 mapped |= (await accounts_of(db, page.addresses, rule)).keys()
@@ -91,8 +108,28 @@ async def _report(
         seconds=None if requests is None else ceil(requests * seconds_each),
         people=len(people),
         unmapped=names[:MOST_NAMES],
+        unmapped_authors=[
+            UnmappedAuthor(login=login, id=person_id, objects=count)
+            for (person_id, login), count in sorted(authors.items(), key=lambda item: (-item[1], item[0]))
+            if (person_id, login) not in mapped and login
+        ][:MOST_NAMES],
         pull_offset=offset,
     )
+
+
+def _authors_of(value: Any) -> list[PersonKey]:
+    """Return the author of each object in a page, with those of reviews, comments and reactions."""
+    if isinstance(value, list):
+        return [author for one in value for author in _authors_of(one)]
+    if not isinstance(value, msgspec.Struct):
+        return []
+    author = getattr(value, "author", None)
+    own = [(author.source_id, author.name)] if isinstance(author, ImportedPerson) else []
+    return own + [nested for name in value.__struct_fields__ for nested in _nested(getattr(value, name))]
+
+
+def _nested(field: Any) -> list[PersonKey]:
+    return _authors_of(field) if isinstance(field, list) else []
 
 
 def _invalid(reason: Reason) -> Invalid:
