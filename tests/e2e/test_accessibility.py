@@ -22,6 +22,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_contracts.testing.forms import form_of
+from ingot_contracts.web import PageFrame
 from ingot_gateway.error_pages import error_page
 from ingot_testing.browser import chromium, open_page
 from ingot_web.app import create_app
@@ -297,7 +298,7 @@ def _code_of(secret):
 
 async def _failures(url):
     """Return pages of web while a service is down or sends nonsense, and of the gateway without web."""
-    away = error_page(Unavailable("web does not answer"), "1", root="", site_name="Ingot")
+    away = error_page(Unavailable("web does not answer"), "1", PageFrame("", "Ingot"))
     texts = {"the gateway's 503": away.decode()}
     for failure, status, body in ((503, 503, b"{}"), (500, 200, b"{")):
         settings = Settings(private_key=SigningKey.generate().text(), background=False, public_url=url)

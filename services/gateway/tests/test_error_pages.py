@@ -15,7 +15,7 @@ from .world import open_client
 SESSION = {"Cookie": "ingot-session=" + "5e" * 32}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Encoding": "identity"}
 API = "/api/v1/repos/ann/app"
-SITE = {"root": "", "site_name": "Ingot"}
+SITE = PageFrame("", "Ingot")
 
 
 @pytest.mark.parametrize("path", ["/ann/app/issues", "/ann/app/archive/main.zip"])
@@ -106,7 +106,7 @@ async def test_a_browser_gets_what_no_service_refuses_as_it_is(client):
     (Unavailable("<b>away</b>", retry_after=30), "Wait 30 seconds, and"),
 ])  # fmt: skip
 def test_a_page_says_what_to_do_and_shows_no_markup_of_others(error, advice):
-    page = error_page(error, "<id>", **SITE).decode()
+    page = error_page(error, "<id>", SITE).decode()
     assert advice in page
     assert "<b>" not in page
     assert "<id>" not in page

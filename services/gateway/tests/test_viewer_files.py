@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingot_contracts.web import PageFrame
 from ingot_gateway.api.viewer_files import FILES, page
 from ingot_testing.browser import chromium, open_page
 
@@ -25,7 +26,7 @@ OPERATION = "#operations-repository-repoGet"
 
 
 def test_the_page_works_below_a_path():
-    below = page("/forge/", "Ships & co")
+    below = page(PageFrame("/forge", "Ships & co"))
 
     assert b"<title>Ships &amp; co API</title>" in below
     assert b'<a class="brand" href="/forge/">' in below

@@ -12,6 +12,7 @@ import msgspec
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 _SHARED: dict[str, Any] = {"shared": True}
+_WEB_URL = r"^https?://[^\s<>\"]+$"
 
 
 class SettingsError(Exception):
@@ -161,6 +162,40 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
             extra=_SHARED | {"aliases": ["web_site_name"]},
         ),
     ] = "Ingot"
+    site_logo: Annotated[
+        str,
+        msgspec.Meta(
+            description="Logo of this site: a file that web reads, or a data URL; PNG, JPEG, GIF or WebP, at "
+            "most 64 KiB. Empty: that of Ingot.",
+            extra=_SHARED,
+        ),
+    ] = ""
+    site_links: Annotated[
+        dict[
+            Annotated[str, msgspec.Meta(min_length=1, max_length=40)],
+            Annotated[str, msgspec.Meta(max_length=500, pattern=_WEB_URL)],
+        ],
+        msgspec.Meta(
+            max_length=10,
+            description="Links in the footer of every page, as title=URL, separated by commas; at most 10.",
+            extra=_SHARED,
+        ),
+    ] = msgspec.field(default_factory=dict)
+    site_terms: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=500,
+            pattern=f"{_WEB_URL}|^$",
+            description="URL of the terms of this site, a link in the footer; empty: none.",
+            extra=_SHARED,
+        ),
+    ] = ""
+    site_notice: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=500, description="Text of a notice above every page; empty: none.", extra=_SHARED
+        ),
+    ] = ""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         msgspec.Meta(description="debug, info, warning or error.", extra=_SHARED),
@@ -290,7 +325,10 @@ def _meta(hint: Any) -> msgspec.Meta | None:
 
 def _type_name(hint: Any) -> str:
     bare = _bare(hint)
-    return getattr(bare, "__name__", str(bare)) if get_origin(bare) is None else str(bare)
+    origin = get_origin(bare)
+    if origin in (list, dict):
+        return f"{origin.__name__}[{', '.join(map(_type_name, get_args(bare)))}]"
+    return getattr(bare, "__name__", str(bare)) if origin is None else str(bare)
 
 
 def _text(value: Any) -> str:

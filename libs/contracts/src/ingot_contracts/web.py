@@ -5,13 +5,15 @@ preference of each viewer: that of the account, or of a visitor's cookie.
 """
 
 from html import escape
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
 STYLE = "/-/assets/style.css"
 ICON = "/-/assets/icon.svg"
-"""Icon and style sheet, below the root of the site."""
+LOGO = "/-/assets/logo"
+"""Icon, logo and style sheet, below the root of the site."""
 SKIP = '<a class="skip" href="#main">To the content</a>'
 _LOGO = (
     '<svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">'
@@ -75,25 +77,64 @@ CHOICES = {
 """Values of each field, as texts."""
 
 
+class SiteSettings(Protocol):
+    """The settings of a service about the site."""
+
+    public_url: str
+    site_name: str
+    site_logo: str
+    site_links: dict[str, str]
+    site_terms: str
+    site_notice: str
+
+
 class PageFrame(msgspec.Struct, frozen=True):
-    """The HTML around the pages of a site. ``root`` is the path of the site, without a slash at the end."""
+    """The HTML around the pages of a site. ``root`` is the path of the site, without a slash at the end.
+
+    ``links`` are titles and addresses in the footer. ``notice`` is above each page. Web serves the logo.
+    """
 
     root: str
     site_name: str
+    links: tuple[tuple[str, str], ...] = ()
+    notice: str = ""
+    has_logo: bool = False
+
+    @classmethod
+    def of(cls, settings: SiteSettings) -> "PageFrame":
+        """Return the frame of a site with these settings."""
+        terms = [("Terms", settings.site_terms)] if settings.site_terms else []
+        return cls(
+            urlsplit(settings.public_url).path.rstrip("/"),
+            settings.site_name,
+            (*settings.site_links.items(), *terms),
+            settings.site_notice,
+            bool(settings.site_logo),
+        )
 
     @property
     def brand(self) -> str:
         """Return the site's name as a link to the first page of the site."""
-        return f'<a class="brand" href="{escape(self.root)}/">{_LOGO}{escape(self.site_name)}</a>'
+        logo = f'<img src="{escape(self.root)}{LOGO}" height="26" alt="">' if self.has_logo else _LOGO
+        return f'<a class="brand" href="{escape(self.root)}/">{logo}{escape(self.site_name)}</a>'
+
+    @property
+    def note(self) -> str:
+        """Return the notice of the site, empty without one. It goes between the bar and the page."""
+        if not self.notice:
+            return ""
+        words = f'<p class="notice">{escape(self.notice)}</p>'
+        return f'<aside class="wrap site" aria-label="Notice">{words}</aside>'
 
     @property
     def footer(self) -> str:
         root, name = escape(self.root), escape(self.site_name)
+        links = "".join(f' <a href="{escape(url)}">{escape(title)}</a>' for title, url in self.links)
         return (
             f'<footer class="foot"><div><span>{name} runs on Ingot</span> '
             f'<a href="{root}/api/swagger">API</a> '
             f'<a href="{root}/explore/repos">Explore</a> '
-            f'<a href="{root}/-/appearance">Appearance</a></div></footer>'
+            f'<a href="{root}/-/appearance">Appearance</a>{links}</div></footer>'
         )
 
     def document(
@@ -117,6 +158,6 @@ class PageFrame(msgspec.Struct, frozen=True):
             f'<link rel="stylesheet" href="{root}{STYLE}">'
             f'<link rel="icon" type="image/svg+xml" href="{root}{ICON}"></head>'
             f'<body>{SKIP}<header class="bar"><nav aria-label="Site">{self.brand} '
-            f'<a href="{root}/explore/repos">Explore</a></nav></header>'
+            f'<a href="{root}/explore/repos">Explore</a></nav></header>{self.note}'
             f'<main id="main" class="{f"wrap {kind}".rstrip()}">{main}</main>{self.footer}</body></html>\n'
         )

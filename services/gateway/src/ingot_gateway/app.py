@@ -12,6 +12,7 @@ from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble, origins
 from ingot_contracts.identity.credentials import session_cookie
+from ingot_contracts.web import PageFrame
 from ingot_gateway.api import audit, description, periodic_tasks, server_settings, version
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.auth import TOPIC, Authenticator
@@ -100,7 +101,7 @@ def create_app(
     proxy_headers = ProxyHeaders.of(
         settings.proxy_user_header, settings.proxy_email_header, settings.proxy_name_header
     )
-    errors = ErrorWriter(settings.public_url, settings.site_name)
+    errors = ErrorWriter(settings.public_url, PageFrame.of(settings))
     proxy = Proxy(
         upstreams,
         authenticator,

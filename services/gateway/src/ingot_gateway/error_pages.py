@@ -39,11 +39,8 @@ _TITLES = {
 _AWAY = "Not available at the moment"
 
 
-def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, sign_in: str = "") -> bytes:
-    """Return the page, with advice. ``root`` is the path of the site, without a slash at its end.
-
-    ``sign_in`` is the address of the sign-in page, if signing in may help.
-    """
+def error_page(error: ApiError, request_id: str, frame: PageFrame, *, sign_in: str = "") -> bytes:
+    """Return the page, with advice. ``sign_in`` is the URL of the sign-in page, if signing in may help."""
     title = _AWAY if error.status >= 500 else _TITLES.get(error.status, "That is not possible")
     reason = _sentence(error.message)
     said = f"<p>{escape(reason)}</p>" if reason != f"{title}." else ""
@@ -52,7 +49,7 @@ def error_page(error: ApiError, request_id: str, *, root: str, site_name: str, s
         f'{_advice(error, sign_in)}</p><p class="muted small">Request '
         f"<code>{escape(request_id)}</code></p></div>"
     )
-    return PageFrame(root, site_name).document(title, main, head=f"<style>{_STYLE}</style>").encode()
+    return frame.document(title, main, head=f"<style>{_STYLE}</style>").encode()
 
 
 def _sentence(message: str) -> str:

@@ -1,13 +1,14 @@
 """Errors that only the gateway has, and the class that writes all errors."""
 
 from typing import Literal
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import msgspec
 from litestar.types import HTTPResponseStartEvent, Message, Send
 
 from ingot_chassis.errors import ApiError, ErrorObject
 from ingot_chassis.telemetry import request_id
+from ingot_contracts.web import PageFrame
 from ingot_gateway.error_pages import HEADERS, error_page
 
 
@@ -57,14 +58,13 @@ class ErrorWriter:
     Browsers get a page.
     """
 
-    def __init__(self, public_url: str, site_name: str) -> None:
-        self._page = public_url.rstrip("/") + "/api/v1/swagger"
-        self._root, self._site_name = urlsplit(public_url).path.rstrip("/"), site_name
+    def __init__(self, public_url: str, frame: PageFrame) -> None:
+        self._page, self._frame = public_url.rstrip("/") + "/api/v1/swagger", frame
 
     def sign_in(self, path: str, query: bytes) -> str:
         """Return the URL of the sign-in page that leads back to ``path``."""
         back = quote(path, safe="/") + (f"?{query.decode('latin-1')}" if query else "")
-        return f"{self._root}/login?{urlencode({'to': back}, safe='/')}"
+        return f"{self._frame.root}/login?{urlencode({'to': back}, safe='/')}"
 
     async def write(
         self, send: Send, error: ApiError, *, reader: Reader = "program", sign_in: str = ""
@@ -80,9 +80,7 @@ class ErrorWriter:
             about = [(b"content-type", b"application/vnd.git-lfs+json")]
         elif reader == "browser":
             about = HEADERS
-            body = error_page(
-                error, request_id(), root=self._root, site_name=self._site_name, sign_in=sign_in
-            )
+            body = error_page(error, request_id(), self._frame, sign_in=sign_in)
         else:
             shown = ErrorObject(message=error.message, url=self._page, errors=error.errors)
             body, about = msgspec.json.encode(shown), [(b"content-type", b"application/json")]

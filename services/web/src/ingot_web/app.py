@@ -1,7 +1,5 @@
 """Creates the app of web and connects its parts."""
 
-from urllib.parse import urlsplit
-
 from litestar import Litestar
 
 from ingot_chassis.events.bus import Bus
@@ -9,6 +7,7 @@ from ingot_chassis.http.app import service_app
 from ingot_chassis.http.parts import PARTS, Parts
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.service import assemble
+from ingot_contracts.web import PageFrame
 from ingot_web.account_settings import api as account_settings
 from ingot_web.account_settings.rules.browsers import browser
 from ingot_web.accounts import api as accounts
@@ -32,6 +31,7 @@ from ingot_web.notifications import api as notifications
 from ingot_web.organizations import api as organizations
 from ingot_web.pages.api import errors
 from ingot_web.pages.api.request import WebRequest, settle_sent_form
+from ingot_web.pages.rules.branding import read_branding
 from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
 from ingot_web.pages.rules.templates import Templates
 from ingot_web.pulls import api as pulls
@@ -77,10 +77,11 @@ FUNCTIONS = (code_rows, split_rows, unified_rows)
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
     """Return the app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
     parts = assemble("web", settings, urls=settings.urls(), peers=peers, bus=bus)
+    branding = read_branding(settings.site_logo, settings.accent)
     templates = Templates(
-        site_name=settings.site_name,
+        frame=PageFrame.of(settings),
         public_url=settings.public_url,
-        root=urlsplit(settings.public_url).path.rstrip("/"),
+        style=branding.style,
         filters=FILTERS,
         functions=FUNCTIONS,
     )
@@ -89,7 +90,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     if digests is not None:
         parts.close.append(digests.close)
         parts.examinations.append(digests.examine)
-    components = Parts(templates, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
+    components = Parts(templates, branding, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
     return service_app(
         parts,
         routes=ROUTES,

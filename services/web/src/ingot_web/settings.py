@@ -18,6 +18,14 @@ class Settings(ServiceSettings, kw_only=True):
     issues_url: Annotated[str, msgspec.Meta(description="Where issues listens.")] = "http://127.0.0.1:8083"
     hooks_url: Annotated[str, msgspec.Meta(description="Where hooks listens.")] = "http://127.0.0.1:8084"
     mail_url: Annotated[str, msgspec.Meta(description="Where mail listens.")] = "http://127.0.0.1:8086"
+    accent: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^(#[0-9a-fA-F]{6} #[0-9a-fA-F]{6})?$",
+            description="Colours of links and buttons in light and in dark: `#2a55c4 #8fb3ff`. Each needs a "
+            "contrast of 4.5. Empty: blue.",
+        ),
+    ] = ""
     styleguide: Annotated[
         bool, msgspec.Meta(description="Whether `/-/styleguide` shows every part of which pages are made.")
     ] = False

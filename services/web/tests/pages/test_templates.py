@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_contracts.web import PageFrame
 from ingot_web.pages.rules.templates import PACKAGE, Templates, ago, excerpt, size, subject
 
 from ..forge import HOME
@@ -54,8 +55,10 @@ def test_a_text_begins_in_one_line(text, line):
 
 
 def test_values_are_escaped_and_missing_ones_are_noticed():
-    templates = Templates(site_name="<b>", public_url="http://forge/", root="", filters=(), functions=())
-    site = {"viewer": None, "is_nobody": True, "here": "/'<", "sign_in": "/login"}
+    templates = Templates(
+        frame=PageFrame("", "<b>"), public_url="http://forge/", style=b"", filters=(), functions=()
+    )
+    site = {"viewer": None, "is_nobody": True, "here": "/'<", "sign_in": "/login", "appearance": ""}
     html = templates.render(
         "pages/error.html", title="<script>", problem='"><img>', code=404, request_id="1", **site
     )

@@ -55,6 +55,11 @@ def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Pictur
         raise Invalid.field(field, "format", "is not base64") from error
     if not content:
         raise Invalid.field(field, "required", "is required")
+    return picture_of(content, most_bytes, field=field)
+
+
+def picture_of(content: bytes, most_bytes: int, *, field: str) -> Picture:
+    """Return the picture with these bytes, by which its type is detected. Raises Invalid."""
     if len(content) > most_bytes:
         raise Invalid.field(field, "length", f"has more than {most_bytes} bytes")
     for start, media_type in _TYPES:

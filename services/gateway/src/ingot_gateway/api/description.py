@@ -1,13 +1,13 @@
 """The description of the API: an OpenAPI document for programs, and a page to try the API."""
 
 from functools import cache, partial
-from urllib.parse import urlsplit
 
 from litestar import Response, get
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.http.policy import anyone
+from ingot_contracts.web import PageFrame
 from ingot_gateway.api import viewer_files
 from ingot_gateway.api.request import GatewayRequest
 from ingot_gateway.compression import takes_gzip
@@ -51,7 +51,7 @@ async def describe_at_old_path(request: GatewayRequest) -> bytes:
 @get(["/api/v1/swagger", "/api/swagger"], policy=anyone(), include_in_schema=False)
 async def show_page(request: GatewayRequest) -> Response[bytes]:
     """Get a page that shows the description and sends requests with a credential that the user enters."""
-    page = _page(urlsplit(request.public_url).path, request.settings.site_name)
+    page = _page(PageFrame.of(request.settings))
     return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
 

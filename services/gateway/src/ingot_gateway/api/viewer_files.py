@@ -48,17 +48,17 @@ FILES = {
 }
 
 
-def page(prefix: str, site_name: str) -> bytes:
-    """Return the page of a site whose public URL has the path ``prefix``."""
-    root = prefix.rstrip("/")
+def page(frame: PageFrame) -> bytes:
+    """Return the page of a site."""
+    root = frame.root
     bar = (
-        f'<header class="bar"><nav aria-label="Site">{PageFrame(root, site_name).brand} '
+        f'<header class="bar"><nav aria-label="Site">{frame.brand} '
         f'<a href="{escape(root)}/explore/repos">Explore</a></nav></header>'
     )
     content = (FOLDER / "index.html").read_bytes()
     for name, file in FILES.items():
         content = content.replace(name.encode() + b'"', f'{name}?{file.digest}"'.encode())
     content = content.replace(b'"' + ROOT, b'"' + root.encode() + ROOT)
-    return content.replace(b"<title>", b"<title>" + escape(site_name).encode() + b" ").replace(
+    return content.replace(b"<title>", b"<title>" + escape(frame.site_name).encode() + b" ").replace(
         b"<!-- bar -->", bar.encode()
     )

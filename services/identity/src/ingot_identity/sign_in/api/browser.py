@@ -10,7 +10,7 @@ from litestar.datastructures import Cookie
 
 from ingot_chassis.errors import BadRequest
 from ingot_contracts.identity.credentials import session_cookie
-from ingot_contracts.web import APPEARANCE, Appearance
+from ingot_contracts.web import APPEARANCE, Appearance, PageFrame
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.oauth2.api.queries import MOST_FIELDS
@@ -132,7 +132,7 @@ class Browser:
         }
         appearance = Appearance.parse(self._request.cookies.get(APPEARANCE, ""))
         return Response(
-            document(page, self.root, self._request.settings.site_name, appearance),
+            document(page, PageFrame.of(self._request.settings), appearance),
             status_code=status,
             media_type="text/html",
             headers=headers,

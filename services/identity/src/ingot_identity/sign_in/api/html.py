@@ -243,10 +243,10 @@ def confirm_page(
     )
 
 
-def document(page: Page, root: str, site_name: str, appearance: Appearance) -> str:
-    """Return the whole page. ``root`` is the path of the site, without a slash at its end."""
+def document(page: Page, frame: PageFrame, appearance: Appearance) -> str:
+    """Return the whole page."""
     main = f"<h1>{escape(page.title)}</h1>{page.body}"
-    return PageFrame(root, site_name).document(page.title, main, kind="sign-in", appearance=appearance)
+    return frame.document(page.title, main, kind="sign-in", appearance=appearance)
 
 
 def hidden_fields(fields: Mapping[str, str]) -> str:

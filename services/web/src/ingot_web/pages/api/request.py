@@ -9,6 +9,7 @@ from litestar import Response
 from litestar.datastructures import UploadFile
 from litestar.exceptions import SerializationException, ValidationException
 from litestar.types import Message, Scope
+from markupsafe import Markup
 
 from ingot_chassis.errors import (
     ApiError,
@@ -262,7 +263,7 @@ class WebRequest(ApiRequest):
             template,
             viewer=viewer,
             is_nobody=is_nobody,
-            appearance=self.appearance,
+            appearance=Markup(self.appearance.attributes),  # noqa: S704 - words of our own
             form_token=self.part(FormTokens).token(self._caller, int(time.time())) if viewer else "",
             here=self.scope["path"],
             takes_attachments=self.takes_attachments,

@@ -47,13 +47,13 @@ class Templates:
     def __init__(
         self,
         *,
-        site_name: str,
+        frame: PageFrame,
         public_url: str,
-        root: str,
+        style: bytes,
         filters: tuple[Callable[..., Any], ...],
         functions: tuple[Callable[..., Any], ...],
     ) -> None:
-        self._environment = _environment(site_name, public_url, root, filters, functions)
+        self._environment = _environment(frame, public_url, style, filters, functions)
 
     def render(self, name: str, **values: Any) -> str:
         return self._environment.get_template(name).render(values)
@@ -61,9 +61,9 @@ class Templates:
 
 @cache
 def _environment(
-    site_name: str,
+    frame: PageFrame,
     public_url: str,
-    root: str,
+    style: bytes,
     filters: tuple[Callable[..., Any], ...],
     functions: tuple[Callable[..., Any], ...],
 ) -> Environment:
@@ -93,16 +93,17 @@ def _environment(
         **{function.__name__: function for function in filters},
     }
     environment.tests |= {"web_url": is_web_url, "past": is_past}
-    frame = PageFrame(root, site_name)
+    root = frame.root
     environment.globals |= {
         "skip": Markup(SKIP),  # noqa: S704 - of our own
         "brand": Markup(frame.brand),  # noqa: S704 - escaped where it is made
+        "note": Markup(frame.note),  # noqa: S704 - the same
         "footer": Markup(frame.footer),  # noqa: S704 - the same
-        "site_name": site_name,
+        "site_name": frame.site_name,
         "public_url": public_url,
         "root": root,
-        "style": _address(root, "style.css"),
-        "scripts": [_address(root, name) for name in SCRIPTS],
+        "style": _address(root, "style.css", style),
+        "scripts": [_address(root, name, (STATIC / name).read_bytes()) for name in SCRIPTS],
         "query": urlencode,
         "time_element": time_element,
         **{function.__name__: function for function in functions},
@@ -110,12 +111,12 @@ def _environment(
     return environment
 
 
-def _address(root: str, name: str) -> str:
+def _address(root: str, name: str, content: bytes) -> str:
     """Return the URL of a static file.
 
-    It changes with the file, so browsers may cache the file forever.
+    It changes with the content, so browsers may cache the file forever.
     """
-    return f"{root}/-/assets/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
+    return f"{root}/-/assets/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 @lru_cache(maxsize=10_000)

@@ -7,10 +7,10 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.diffs.rules.colours import coloured_diff
 from ingot_web.diffs.rules.parsing import parse
 from ingot_web.pages.api.request import WebRequest
+from ingot_web.pages.rules.branding import Branding
 from ingot_web.pages.rules.templates import SCRIPTS, STATIC
 
 ASSETS = {
-    "style.css": ("text/css", (STATIC / "style.css").read_bytes()),
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
     **{name: ("text/javascript", (STATIC / name).read_bytes()) for name in SCRIPTS},
 }
@@ -42,11 +42,16 @@ Disallow: /*/*/settings
 """
 
 
-def _answer(name: str, *, by_content: bool) -> Response[bytes]:
+def _answer(branding: Branding, name: str, *, by_content: bool) -> Response[bytes]:
     """Return a file. ``by_content``: its URL changes with its content, so browsers cache it for long."""
-    if name not in ASSETS:
+    if name == "style.css":
+        kind, content = "text/css", branding.style
+    elif name == "logo" and branding.logo is not None:
+        kind, content = branding.logo.media_type, branding.logo.content
+    elif name in ASSETS:
+        kind, content = ASSETS[name]
+    else:
         raise NotFound
-    kind, content = ASSETS[name]
     lifetime = "max-age=31536000, immutable" if by_content else "max-age=600"
     headers = {"Cache-Control": f"public, {lifetime}", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type=kind, headers=headers)
@@ -58,7 +63,7 @@ async def asset(request: WebRequest, name: str) -> Response[bytes]:
 
     Its address contains a digest of its content. Pages of the sign-in use addresses without one.
     """
-    return _answer(name, by_content=bool(request.scope["query_string"]))
+    return _answer(request.part(Branding), name, by_content=bool(request.scope["query_string"]))
 
 
 @get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
@@ -68,9 +73,9 @@ async def robots() -> str:
 
 
 @get("/favicon.ico", policy=anyone(), include_in_schema=False)
-async def favicon() -> Response[bytes]:
+async def favicon(request: WebRequest) -> Response[bytes]:
     """Return the icon for browsers that request it by this name."""
-    return _answer("icon.svg", by_content=False)
+    return _answer(request.part(Branding), "icon.svg", by_content=False)
 
 
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)

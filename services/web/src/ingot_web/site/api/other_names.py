@@ -18,7 +18,6 @@ NAMES = {
     "/user/login": "/login",
     "/user/logout": "/login",
     "/user/settings/account": "/user/settings/security",
-    "/user/settings/appearance": "/user/settings",
     "/user/settings/change_password": "/user/settings/security",
     "/user/settings/profile": "/user/settings",
     "/user/settings/repos": "/",
