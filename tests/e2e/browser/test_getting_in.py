@@ -191,3 +191,37 @@ async def _plug_in_authenticator(person):
     }
     await person.page.call("WebAuthn.enable")
     return (await person.page.call("WebAuthn.addVirtualAuthenticator", options=options))["authenticatorId"]
+
+
+async def test_a_passkey_follows_the_password_and_replaces_it(site, tmp_path):
+    with running(site):
+        async with api_of(site.url) as http:
+            await make(http, "admin/users", username="eli", email=GUEST, password=PASSWORD)
+        async with open_browser(site.url, tmp_path / "eli") as eli:
+            device = await _plug_in_authenticator(eli)
+            await eli.sign_in("eli", PASSWORD)
+            await eli.visit("login/passkeys")
+            await eli.follow("Add a passkey", within=SUBMIT)
+            await eli.read("recovery codes")
+            await eli.press("Add a passkey", within=SUBMIT)
+            await eli.read("has a passkey of this account already")
+
+            await eli.visit()
+            await eli.sign_out("eli")
+            await eli.sign_in("eli", PASSWORD)
+            await eli.read("Two-factor authentication")
+            await eli.follow("Use a passkey", within=SUBMIT)
+            await eli.read("Your repositories")
+
+            await eli.sign_out("eli")
+            await eli.visit("login")
+            await eli.follow("Sign in with a passkey")
+            finger = {"authenticatorId": device, "isUserVerified": False}
+            await eli.page.call("WebAuthn.setUserVerified", **finger)
+            await eli.press("Use a passkey", within=SUBMIT)
+            await eli.read("No passkey was used")
+            await eli.page.call("WebAuthn.setUserVerified", **finger | {"isUserVerified": True})
+            await eli.follow("Use a passkey", within=SUBMIT)
+            await eli.visit("login/passkeys")
+            await eli.read("last used on")
+            assert not eli.page.complaints
