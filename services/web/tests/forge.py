@@ -199,7 +199,8 @@ class FakeForge:
         if route in self.internal:
             self.calls.append((scope["method"], scope["path"]))
             if scope["method"] == "POST":
-                self.bodies.append(msgspec.json.decode((await receive())["body"]))
+                body = (await receive())["body"]
+                self.bodies.append(msgspec.json.decode(body) if body else None)
             answer = self.internal[route]
             await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})
