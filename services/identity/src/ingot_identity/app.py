@@ -30,8 +30,10 @@ from ingot_identity.blocks import internal as block_internal
 from ingot_identity.deletions import api as deletions
 from ingot_identity.deletions import internal as deletion_internal
 from ingot_identity.deletions.events import EventSubscriptions
+from ingot_identity.directories import jobs as directory_jobs
 from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.rules.sign_ins import DirectoryPasswords
+from ingot_identity.directories.rules.synchronization import Synchronization
 from ingot_identity.emails import internal as email_internal
 from ingot_identity.emails.api import admin as email_admin
 from ingot_identity.emails.api import own as emails
@@ -276,6 +278,7 @@ def create_app(
     parts.tasks += [
         PeriodicTask("identity_rotate_signing_keys", ROTATE_EVERY, signing_keys.rotate),
         PeriodicTask("identity_rotate_id_token_keys", ROTATE_EVERY, id_token_keys.rotate),
+        *directory_jobs.tasks(database, Synchronization(database, presenter, secrets, directories)),
         *invitation_jobs.tasks(database),
         *message_jobs.tasks(database),
         *network_jobs.tasks(database),

@@ -1,4 +1,4 @@
-"""A real directory: slapd of OpenLDAP, with its own certificate authority. It takes simple binds by TLS only."""
+"""A real directory: slapd of OpenLDAP, with its own certificate authority. Binds need TLS."""
 
 import asyncio
 import os
@@ -136,6 +136,10 @@ class Slapd:
         await self._change(_ldif(dn, "add", values | attributes))
         return dn
 
+    async def add_entry(self, dn: str, **attributes: str) -> None:
+        """Add a person with a name that is escaped already."""
+        await self._change(_ldif(dn, "add", {"objectClass": "inetOrgPerson", **attributes}))
+
     async def add_group(self, name: str, *members: str) -> str:
         dn = f"cn={name},{GROUPS}"
         await self._change(_ldif(dn, "add", {"objectClass": "groupOfNames", "member": members}))
@@ -153,7 +157,8 @@ class Slapd:
 
     async def _change(self, ldif: str) -> None:
         process = await asyncio.create_subprocess_exec(
-            "ldapmodify", "-x", "-ZZ", "-H", f"ldap://{LOOPBACK}:{self.port}", "-D", ROOT_DN, "-w", ROOT_PASSWORD,
+            "ldapmodify", "-x", "-ZZ", "-H", f"ldap://{LOOPBACK}:{self.port}",
+            "-D", ROOT_DN, "-w", ROOT_PASSWORD,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             env=os.environ | {"LDAPTLS_CACERT": str(self._folder / "authority.pem")},
         )  # fmt: skip

@@ -23,7 +23,10 @@ STEP_SECONDS = 5
 MOST_ENTRIES = 10_000
 """Maximum number of entries of one search."""
 MOST_BYTES = 256 * 1024 * 1024
+MOST_LISTED = 100_000
+"""Maximum number of people of a directory."""
 PAGE = 500
+PAGED_RESULTS = "1.2.840.113556.1.4.319"
 _REFUSED = {
     19: "a rule of the directory, such as a locked account",
     32: "no such entry",
@@ -129,7 +132,7 @@ class Connection:
         only_base: bool = False,
         most: int = MOST_ENTRIES,
     ) -> list[Entry]:
-        """Return at most ``most`` entries. Without ``most``, raise DirectoryFailed unless all are returned."""
+        """Return at most ``most`` entries. Without ``most``, raise DirectoryFailed for an incomplete list."""
         ldap = self._open()
         ldap.search(
             base_dn,
@@ -145,6 +148,28 @@ class Connection:
         if code != 0 and not (code == 4 and most < MOST_ENTRIES):
             raise DirectoryFailed(_cure(ldap))
         return _entries(ldap.response)
+
+    def search_all(self, base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:
+        """Return all entries, in pages (RFC 2696). Raises DirectoryFailed unless every page is complete."""
+        ldap, entries, cookie = self._open(), list[Entry](), b""
+        while True:
+            ldap.search(
+                base_dn,
+                filter_,
+                search_scope=SUBTREE,
+                attributes=list(attributes),
+                paged_size=PAGE,
+                paged_cookie=cookie or None,
+            )
+            if _code(ldap) != 0:
+                raise DirectoryFailed(_cure(ldap))
+            entries += _entries(ldap.response)
+            if len(entries) > MOST_LISTED:
+                raise DirectoryFailed(f"user_filter matches more than {MOST_LISTED} entries; narrow it")
+            control = (ldap.result.get("controls") or {}).get(PAGED_RESULTS) or {}
+            cookie = (control.get("value") or {}).get("cookie") or b""
+            if not cookie:
+                return entries
 
     def _open(self) -> LdapConnection:
         if self._ldap is None or self._aborted:

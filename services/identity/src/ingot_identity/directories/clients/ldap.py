@@ -16,10 +16,13 @@ from ingot_chassis.security.egress import Egress, Resolve, ResolveResult, resolv
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_identity.directories.clients.queries import (
     DirectoryFailed,
+    Entry,
     PersonQuery,
     Server,
     VerifiedPerson,
+    escaped,
     filled,
+    filter_of_everybody,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +61,24 @@ class Directories:
             return None
         find = _find_directly if query.user_dn else _find_by_search
         return await self._run(server, SECONDS, lambda session: find(session, query, name, password))
+
+    async def list_people(self, server: Server, query: PersonQuery) -> list[Entry]:
+        """Return the entries of all people. Raises DirectoryFailed for an incomplete list; Unavailable."""
+        filter_ = filter_of_everybody(query.user_filter)
+        return await self._run(
+            server,
+            LIST_SECONDS,
+            lambda connection: _list(connection, query.base_dn, filter_, query.attributes),
+        )
+
+    async def find_entries(
+        self, server: Server, query: PersonQuery, attribute: str, value: bytes
+    ) -> list[Entry]:
+        """Return the entries of people with this value. Raises DirectoryFailed, Unavailable."""
+        filter_ = f"(&{filter_of_everybody(query.user_filter)}({attribute}={escaped(value)}))"
+        return await self._run(
+            server, SECONDS, lambda connection: _list(connection, query.base_dn, filter_, query.attributes)
+        )
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -123,6 +144,11 @@ def _find_directly(
     if len(entries) != 1 or not password:
         return None
     return VerifiedPerson(entries[0], _groups(connection, query, name, entries[0].dn))
+
+
+def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:
+    connection.bind_as_service()
+    return connection.search_all(base_dn, filter_, attributes)
 
 
 def _groups(connection: "Connection", query: PersonQuery, name: str, dn: str) -> list[str]:

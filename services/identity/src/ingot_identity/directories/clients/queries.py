@@ -1,4 +1,4 @@
-"""What is asked of a directory, and its answers. Names are escaped here and nowhere else."""
+"""Questions to a directory, and its answers. Names are escaped here and nowhere else."""
 
 import re
 import string
@@ -68,6 +68,11 @@ def is_usable(name: str) -> bool:
     spelling, except for case. So all guesses for a person count against one limit.
     """
     return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def filter_of_everybody(template: str) -> str:
+    """Return the filter that matches each person whom the filter of a sign-in can match."""
+    return template.replace("{name}", "*")
 
 
 def filled(template: str, **values: str) -> str:

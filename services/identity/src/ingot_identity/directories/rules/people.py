@@ -85,6 +85,16 @@ def subject_of(config: LdapConfig, entry: Entry) -> str:
     return subject
 
 
+def raw_subject(config: LdapConfig, subject: str) -> bytes:
+    """Return an id as the directory has it. Reverses ``subject_of``."""
+    if config.subject_attribute.lower() == OBJECT_GUID:
+        try:
+            return UUID(subject).bytes_le
+        except ValueError:
+            return subject.encode()
+    return subject.encode()
+
+
 def _texts(entry: Entry, attribute: str) -> list[str]:
     return [text for text in map(_decoded, entry.attributes.get(attribute.lower(), ())) if text]
 

@@ -9,6 +9,7 @@ from ingot_chassis.errors import Invalid
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.passwords.rules.throttle import SignInThrottle
+from ingot_identity.sources.store import identities
 
 
 class DirectorySignIn(NamedTuple):
@@ -43,6 +44,14 @@ class PasswordChecks:
         """
         is_own = await self.passwords.matches(password, account.password_hash)
         return is_own or await self.others.matches(account, password)
+
+
+async def has_password(db: Database, account: AccountRow) -> bool:
+    """True if the account has a password here, or at a directory."""
+    if account.password_hash:
+        return True
+    async with db.read() as reader:
+        return await identities.has_directory(reader, account.id)
 
 
 async def require_password(

@@ -16,6 +16,7 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules import edits
 from ingot_identity.passkeys.rules.ceremonies import LONGEST_ANSWER, InvalidPasskey
 from ingot_identity.passwords.rules.hashing import LONGEST
+from ingot_identity.passwords.rules.proofs import has_password
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store
 from ingot_identity.sessions.store import SessionHolderRow
@@ -91,7 +92,7 @@ async def _confirm_page(
         login=session.login,
         action=f"{browser.root}{CONFIRM}",
         hidden={"token": browser_sessions.form_token(browser.session_secret), "to": to},
-        asks_password=bool(session.password_hash),
+        asks_password=await has_password(request.db, session),
         asks_code=await is_enabled(request.db, session.id),
         passkey=passkey,
         problem=_words(error),
@@ -138,7 +139,7 @@ async def get_proof(request: IdentityRequest) -> SessionProof:
         begun = await begin_proof(request, account.id, _secret_of(session_id))
     return SessionProof(
         needed=needed,
-        password=bool(account.password_hash),
+        password=await has_password(request.db, account),
         code=has_code,
         passkey_options=begun.options if begun else "",
         state=begun.state if begun else "",

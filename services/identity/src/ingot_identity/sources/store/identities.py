@@ -45,6 +45,23 @@ async def list_of_account(db: Executor, account_id: int) -> Sequence[IdentityRow
     return await fetch_all(db, statement.order_by(external_identity.c.source_id), IdentityRow)
 
 
+async def list_of_source(db: Executor, source_id: int) -> Sequence[IdentityRow]:
+    """List all links of a source by account."""
+    statement = select(external_identity).where(external_identity.c.source_id == source_id)
+    return await fetch_all(db, statement.order_by(external_identity.c.account_id), IdentityRow)
+
+
+async def has_directory(db: Executor, account_id: int) -> bool:
+    """True if the account is linked with an enabled directory, which has a password for it."""
+    statement = (
+        select(external_identity.c.id)
+        .join(auth_source, auth_source.c.id == external_identity.c.source_id)
+        .where(external_identity.c.account_id == account_id)
+        .where(auth_source.c.kind == SourceKind.LDAP, auth_source.c.enabled)
+    )
+    return (await db.execute(statement)).first() is not None
+
+
 async def add(db: Executor, **values: Any) -> bool:
     """Insert a link. Return False if the person or the account is already linked there."""
     values = {"created_at": now(), **values}

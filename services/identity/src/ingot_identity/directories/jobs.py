@@ -1,0 +1,32 @@
+"""Compares accounts with the people of their directories."""
+
+from datetime import timedelta
+
+import structlog
+
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import Unavailable
+from ingot_chassis.jobs.periodic import PeriodicTask
+from ingot_identity.directories.clients.queries import DirectoryFailed
+from ingot_identity.directories.rules.synchronization import Synchronization
+from ingot_identity.sources.store import sources
+from ingot_identity.sources.store.tables import SourceKind
+
+log = structlog.get_logger()
+
+SYNCHRONIZE_EVERY = timedelta(minutes=15)
+
+
+def tasks(database: Database, synchronization: Synchronization) -> list[PeriodicTask]:
+    async def synchronize() -> None:
+        async with database.read() as db:
+            rows = await sources.list_enabled(db)
+        for row in rows:
+            if row.kind != SourceKind.LDAP:
+                continue
+            try:
+                await synchronization.run(row)
+            except (DirectoryFailed, Unavailable) as error:
+                log.warning("a directory failed, no account is changed", source=row.name, reason=str(error))
+
+    return [PeriodicTask("identity_synchronize_directories", SYNCHRONIZE_EVERY, synchronize)]

@@ -1,0 +1,119 @@
+"""Accounts of people who leave a real directory, and come back."""
+
+import msgspec
+import pytest
+
+from ingot_identity.directories.clients import connections
+from ingot_identity.sources.rules.configs import read_ldap, write_config
+from ingot_identity.sources.store import sources
+
+from .counterparts import PASSWORD, PEOPLE, add_source, running_slapd
+
+
+async def synchronize(site):
+    (task,) = (one for one in site.app.state.parts.tasks if one.name == "identity_synchronize_directories")
+    await task.run_now()
+
+
+async def sign_in_everybody(site, slapd, *names):
+    """The entries of these people, who have accounts then."""
+    entries = {name: await slapd.add_person(name) for name in names}
+    for name in names:
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    return entries
+
+
+async def active_people(site):
+    users = (await site.call("GET", "/admin/users", as_="root")).json()
+    return {user["login"] for user in users if user["active"]} - {"root"}
+
+
+async def test_who_left_is_deactivated_and_activated_again(site, slapd):
+    await add_source(site, slapd)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    await slapd.rename(entries["bob"], "robert")
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+
+    await slapd.replace(entries["ann"], "employeeType", "left")
+    (source,) = (await site.call("GET", "/admin/auths", as_="root")).json()
+    without = {"config": {"user_filter": "(&(uid={name})(!(employeeType=left)))"}}
+    assert (await site.call("PATCH", f"/admin/auths/{source['id']}", without, as_="root")).status_code == 200
+    await synchronize(site)
+    assert await active_people(site) == {"bob"}
+    await slapd.replace(entries["ann"], "employeeType", "here")
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+    await slapd.delete(entries["ann"])
+    await synchronize(site)
+    assert await active_people(site) == {"bob"}
+
+
+async def test_who_was_deactivated_by_hand_stays_so(site, slapd):
+    await add_source(site, slapd)
+    await sign_in_everybody(site, slapd, "ann")
+    assert (await site.call("PATCH", "/admin/users/ann", {"active": False}, as_="root")).status_code == 200
+    await synchronize(site)
+    assert await active_people(site) == set()
+
+
+async def test_an_account_of_this_site_is_left_alone(site, slapd):
+    await add_source(site, slapd)
+    await sign_in_everybody(site, slapd, "ann")
+    await site.add_user("cat")
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "cat"}
+
+
+async def test_a_list_in_pages_is_complete(site, slapd, monkeypatch):
+    monkeypatch.setattr(connections, "PAGE", 2)
+    await add_source(site, slapd)
+    await sign_in_everybody(site, slapd, "ann", "bob", "cat", "dan", "eve")
+    await synchronize(site)
+    assert len(await active_people(site)) == 5
+
+
+@pytest.mark.parametrize("limits", ["sizelimit 2", "sizelimit size.prtotal=2"])
+async def test_a_truncated_list_deactivates_nobody(make_world, tmp_path, limits):
+    async with (
+        running_slapd(tmp_path, limits=limits) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        await add_source(site, slapd)
+        entries = await sign_in_everybody(site, slapd, "ann", "bob", "cat", "dan")
+        await slapd.delete(entries["dan"])
+        await synchronize(site)
+        assert await active_people(site) == {"ann", "bob", "cat", "dan"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"base_dn": f"ou=elsewhere,{PEOPLE}"},
+        {"user_filter": "(&(uid={name})(employeeType=nobody))"},
+        {"bind_dn": f"cn=nobody,{PEOPLE}"},
+        {"url": "ldaps://localhost:1"},
+        {"authorities": ""},
+        {"subject_attribute": "employeeNumber"},
+    ],
+    ids=lambda config: next(iter(config)),
+)
+async def test_a_failed_list_deactivates_nobody(site, slapd, config):
+    source_id = await add_source(site, slapd)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    await slapd.delete(entries["ann"])
+    async with site.database.transaction() as tx:
+        row = await sources.get(tx, source_id)
+        changed = msgspec.structs.replace(read_ldap(row.config), **config)
+        await sources.change(tx, source_id, config=write_config(changed))
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+
+
+async def test_an_administrator_who_left_is_kept_unless_a_group_made_one(site, slapd):
+    await add_source(site, slapd)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    assert (await site.call("PATCH", "/admin/users/ann", {"admin": True}, as_="root")).status_code == 200
+    await slapd.delete(entries["ann"])
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
