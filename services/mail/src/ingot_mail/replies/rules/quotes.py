@@ -51,7 +51,7 @@ def cut_quotes(text: str) -> str:
     at the end. Quotes between the sender's own lines stay: they are the context of an answer.
     """
     lines = text.split("\n")
-    kept: list[str] = []
+    own_lines: list[str] = []
     place = 0
     while place < len(lines):
         line = lines[place]
@@ -59,7 +59,7 @@ def cut_quotes(text: str) -> str:
             break
         after = _after_introduction(lines, place)
         if after is None:
-            kept.append(line)
+            own_lines.append(line)
             place += 1
             continue
         place = _next_filled(lines, after)
@@ -67,7 +67,7 @@ def cut_quotes(text: str) -> str:
             break
         while place < len(lines) and (_is_quoted(lines[place]) or not lines[place].strip()):
             place += 1
-    return "\n".join(_without_end(kept)).strip("\n")
+    return "\n".join(_without_end(own_lines)).strip("\n")
 
 
 def _is_original(lines: Sequence[str], place: int) -> bool:
