@@ -104,6 +104,16 @@ async def test_who_may_not_sign_in_does_not_join(world, acme, change):
     assert brought["members"] == []
 
 
+async def test_a_member_by_an_address_has_confirmed_it(world, acme):
+    sam = await id_of(world, "sam")
+    added = await world.call("POST", "/user/emails", {"emails": ["claim@example.com"]}, as_="sam")
+    assert added.status_code == 201, added.text
+    for address in ("claim@example.com", "ann@example.com", ""):
+        assert (await bring(world, members=[sam], addresses={sam: address}))["members"] == []
+    brought = await bring(world, members=[sam], addresses={sam: "SAM@example.com"})
+    assert await members(world, brought["id"]) == {"sam"}
+
+
 async def test_only_repos_brings_teams(world, acme):
     path = f"/internal/organizations/{await id_of(world, 'acme')}/imported-teams"
     assert (await world.http.post(path, json=TEAM)).status_code == 404

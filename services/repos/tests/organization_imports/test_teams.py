@@ -150,6 +150,17 @@ async def test_a_repository_that_left_the_organization_is_not_granted(world, roo
     assert await granted(world) == {"all": {"two"}}
 
 
+async def test_an_address_that_is_only_claimed_gives_no_membership(world, root, people, teams):  # noqa: F811
+    world.identity.claims.add("ann@example.org")
+    path = await bring(world, root, teams, organization="fresh")
+    assert world.identity.imported_members[team_of(world, "crew").id] == set()
+    absent = {one["login"]: one["teams"] for one in (await root.get(f"{path}/absent_members")).json()}
+    assert absent["cat"] == 2
+    await bring(world, root, teams, organization="other", people={"cat": "ann"})
+    crews = [one.id for one in world.identity.teams.values() if one.name == "crew"]
+    assert [world.identity.imported_members[one] for one in crews] == [set(), {1}]
+
+
 @pytest.mark.parametrize("turns", range(0, 200, 20))
 async def test_a_killed_import_brings_each_team_once(world, root, people, teams, turns):  # noqa: F811
     path = await wait_for_teams(world, root, teams, organization="fresh")

@@ -49,6 +49,7 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     permission is "owner" for the owners of the organization. ``units_map`` has the levels of other
     permissions than admin. ``is_new``: the import has created the organization. In another one no team gets
     all repositories or may create some, and the owners stay. If it is private, only its members join teams.
+    ``addresses`` has those by which members were found: without a confirmation of it, a user does not join.
     """
 
     import_id: _Id
@@ -61,6 +62,7 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     can_create_org_repo: bool = False
     is_new: bool = False
     members: Annotated[list[_Id], msgspec.Meta(max_length=MOST_IMPORTED_MEMBERS)] = []
+    addresses: dict[_Id, str] = {}
 
 
 class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,6 +74,8 @@ class FakeIdentity:
         """The last ``PUT`` for each repository, even if it was rejected."""
         self.imported_teams: dict[tuple[int, int, int], int] = {}
         """Teams of imports by organization, import and id at the source."""
+        self.claims: set[str] = set()
+        """Addresses that no user has confirmed."""
         self.imported_members: dict[int, set[int]] = {}
         """Users who joined the team of an import, by its id."""
         self.recipients: dict[int, MailRecipient] = {}
@@ -413,7 +415,8 @@ class FakeIdentity:
         joined = [
             one
             for one in sorted(users & {*new.members})
-            if is_open or organization_id in self.memberships.get(one, {})
+            if (is_open or organization_id in self.memberships.get(one, {}))
+            and (one not in new.addresses or new.addresses[one].lower() not in self.claims)
         ]
         self.imported_members.setdefault(team_id, set()).update(joined)
         return 200, ImportedTeam(id=team_id, members=joined)

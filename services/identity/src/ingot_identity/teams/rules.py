@@ -21,6 +21,7 @@ from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountVisibility
+from ingot_identity.emails import store as emails
 from ingot_identity.members import rules as members
 from ingot_identity.teams import store
 
@@ -95,11 +96,18 @@ async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> Imported
         user = await accounts.get(tx, user_id)
         if user is None or user.kind != AccountKind.USER or not user.active or user.login_prohibited:
             continue
+        if user_id in new.addresses and not await _has_confirmed(tx, user_id, new.addresses[user_id]):
+            continue
         if is_open or await memberships.exists(tx, organization_id, user_id):
             with suppress(Conflict):  # in too many teams
                 await add_member(tx, team_id, user_id)
                 joined.append(user_id)
     return ImportedTeam(id=team_id, members=joined)
+
+
+async def _has_confirmed(tx: Tx, user_id: int, address: str) -> bool:
+    rows = await emails.among(tx, user_id, [address.lower()])
+    return any(row.confirmed_at is not None for row in rows)
 
 
 async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam) -> int:

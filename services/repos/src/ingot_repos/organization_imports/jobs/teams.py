@@ -4,6 +4,7 @@ Each page of the list and each team is a step. identity finds a team by its impo
 a step that is repeated after a kill changes nothing.
 """
 
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -13,7 +14,7 @@ from ingot_chassis.errors import Denied
 from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
 from ingot_repos.access.rules import grants
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.clients.source import ABSENT, SourceFailed
+from ingot_repos.imports.clients.source import ABSENT, PersonKey, SourceFailed
 from ingot_repos.imports.clients.teams import SourceMember, SourceTeam, TeamRepository, lowest
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import MappingRule, accounts_of
@@ -58,7 +59,7 @@ class TeamImporter:
             one.source_id: {
                 "source_id": one.source_id,
                 "name": _clip(one.name),
-                "team": msgspec.json.encode(one).decode(),
+                "team": msgspec.json.encode(_with_short_texts(one)).decode(),
             }
             for one in page.teams
         }
@@ -84,8 +85,8 @@ class TeamImporter:
             return
         if levels := [one.level for one in repositories if one.level]:
             team = team.with_level(lowest(levels))
-        accounts = await self._accounts_of(row, options, members)
-        team_id, reason, joined = await self._create(row, options, team, sorted(set(accounts.values())))
+        accounts, addresses = await self._accounts_of(row, options, members)
+        team_id, reason, joined = await self._create(row, options, team, accounts.values(), addresses)
         if team_id:
             await self._grant(row, options, team, repositories, team_id)
         absent = [
@@ -109,22 +110,34 @@ class TeamImporter:
 
     async def _accounts_of(
         self, row: OrganizationImportRow, options: Options, members: list[SourceMember]
-    ) -> dict[tuple[int, str], int]:
-        """Return the accounts of members, by their keys. They are found like authors."""
+    ) -> tuple[dict[PersonKey, int], dict[int, str]]:
+        """Return the accounts of members, by their keys, and addresses by which some were found alone.
+
+        Members are found like authors.
+        """
         rule = MappingRule(row.user_id, True, options.map_logins, options.people)
         addresses = {(one.id, one.login): one.email for one in members}
         async with self._db.read() as db:
-            return await accounts_of(db, addresses, rule)
+            accounts = await accounts_of(db, addresses, rule)
+            by_name = await accounts_of(db, dict.fromkeys(addresses, ""), rule)
+        is_named = set(by_name.values())
+        by_address = {one: addresses[key] for key, one in accounts.items() if one not in is_named}
+        return accounts, by_address
 
     async def _create(
-        self, row: OrganizationImportRow, options: Options, team: SourceTeam, account_ids: list[int]
+        self,
+        row: OrganizationImportRow,
+        options: Options,
+        team: SourceTeam,
+        account_ids: Collection[int],
+        addresses: Mapping[int, str],
     ) -> tuple[int, str, set[int]]:
         """Create the team at identity. Return its id or 0, the reason, and the members who joined."""
         new = ImportTeam(
             import_id=row.id,
             source_id=max(team.source_id, 0),
-            name=_clip(team.name),
-            description=_clip(team.description),
+            name=team.name,
+            description=team.description,
             permission=team.permission,
             units_map=team.units_map,
             includes_all_repositories=team.includes_all_repositories,
@@ -132,11 +145,12 @@ class TeamImporter:
             is_new=options.is_new,
         )
         joined, team_id, reason = set[int](), 0, ""
-        for start in range(0, max(len(account_ids), 1), MOST_IMPORTED_MEMBERS):
-            chunk = account_ids[start : start + MOST_IMPORTED_MEMBERS]
-            answer = await self._identity.import_team(
-                row.organization_id, msgspec.structs.replace(new, members=chunk)
-            )
+        ordered = sorted(set(account_ids))
+        for start in range(0, max(len(ordered), 1), MOST_IMPORTED_MEMBERS):
+            chunk = ordered[start : start + MOST_IMPORTED_MEMBERS]
+            of_chunk = {one: addresses[one] for one in chunk if one in addresses}
+            part = msgspec.structs.replace(new, members=chunk, addresses=of_chunk)
+            answer = await self._identity.import_team(row.organization_id, part)
             team_id, reason = answer.id, answer.reason
             if not team_id:
                 break
@@ -163,6 +177,10 @@ class TeamImporter:
             with suppress(Denied):  # the repository has too many teams
                 async with self._db.transaction() as tx:
                     await grants.add_team(tx, brought[name], team_id)
+
+
+def _with_short_texts(team: SourceTeam) -> SourceTeam:
+    return msgspec.structs.replace(team, name=_clip(team.name), description=_clip(team.description))
 
 
 def _clip(text: str) -> str:
