@@ -140,7 +140,7 @@ async def test_a_team_of_the_same_name_is_left_alone(world, root, people, teams)
     assert "three" not in (await granted(world))["all"]
 
 
-async def test_a_repository_that_left_the_organization_is_not_granted(world, root, people, teams):  # noqa: F811
+async def test_a_repository_that_left_is_not_granted(world, root, people, teams):  # noqa: F811
     path = await wait_for_teams(world, root, teams)
     table = world.database.metadata.tables["repository"]
     async with world.database.transaction() as tx:
@@ -231,7 +231,7 @@ async def test_a_source_that_fails_at_its_teams_ends_the_import(
     assert (state["status"], state["error"]) == ("failed", reason)
 
 
-async def test_levels_of_github_and_gitlab_are_never_higher_than_there(world, root, people, source):  # noqa: F811
+async def test_no_level_of_github_or_gitlab_is_raised(world, root, people, source):  # noqa: F811
     users = [{"id": 70, "login": "cat"}, {"id": 71, "login": "dog"}]
     admin, push = {"admin": True, "push": True}, {"push": True}
     source.lists = {

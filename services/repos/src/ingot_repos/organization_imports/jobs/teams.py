@@ -1,7 +1,7 @@
 """Brings the teams of an organization: their rights, their members by mapping, and their repositories.
 
-Each page of the list and each team is a step. identity finds a team by its import and its id at the source, so
-a step that is repeated after a kill changes nothing.
+Each page of the list and each team is a step. identity finds a team by its import and its id at the source.
+So a step that is repeated after a kill changes nothing.
 """
 
 from collections.abc import Collection, Mapping
