@@ -178,6 +178,8 @@ class FakeForge:
         """Answers of internal routes, by method and path."""
         self.calls: list[tuple[str, str]] = []
         """Method and path of all calls of those routes."""
+        self.changes: list[str] = []
+        """The query of each request that changes something, in order."""
         self.bodies: list[object] = []
         """Bodies of the POST calls of those routes, in order."""
         self.is_older = False
@@ -296,6 +298,7 @@ class FakeForge:
             self.read_paths.append(path)
             self.queries[path] = call.query
         else:
+            self.changes.append(call.query)
             is_json = call.body[:1] in (b"{", b"[")
             self.sent.append((call.method, path, msgspec.json.decode(call.body) if is_json else call.body))
         for name in ("ref", "output", "state"):

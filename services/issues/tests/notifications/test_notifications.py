@@ -295,3 +295,34 @@ async def test_who_begins_to_watch_hears_of_what_is_opened_then(world):
         await world.work()
     for who, count in ((3, 2), (4, 1)):
         assert (await world.call("GET", "//notifications/new", as_=who)).json() == {"new": count}
+
+
+async def test_a_thread_has_the_reason_of_its_latest_event_and_is_found_by_it(world):
+    world.repos.watchers[APP] = [4]
+    await world.open_issue(as_=2, body="@cat", assignees=["ann"])
+    await world.work()
+    await comment(world, body="@bob", as_=3)
+    reasons = {who: [one["reason"] for one in await threads(world, as_=who)] for who in (1, 2, 3, 4)}
+    assert reasons == {1: ["participating"], 2: ["mentioned"], 3: ["mentioned"], 4: ["watching"]}
+    await comment(world, as_=1)
+    assert [one["reason"] for one in await threads(world, as_=2)] == ["participating"]
+    assert await numbers(world, "?reason=participating", as_=2) == [1]
+    assert await numbers(world, "?reason=mentioned&reason=watching", as_=2) == []
+    own = await world.call("GET", "/notifications?reason=participating", as_=2)
+    assert len(own.json()) == 1
+    assert (await world.call("GET", f"{ALL}?reason=boredom", as_=2)).status_code == 422
+
+
+async def test_only_the_named_threads_of_the_caller_are_marked(world):
+    for _ in range(3):
+        await world.open_issue(as_=2)
+    for number in (1, 2, 3):
+        await comment(world, number)
+    third, second, first = [one["id"] for one in await threads(world, as_=2)]
+    foreign = await world.call("PUT", f"{ALL}?thread={first}", as_=3)
+    assert (foreign.status_code, await numbers(world, as_=2)) == (205, [3, 2, 1])
+    assert (await world.call("PUT", f"{ALL}?thread={first}&thread={third}", as_=2)).status_code == 205
+    assert await numbers(world, as_=2) == [2]
+    for wrong in ("x", f"{second},x"):
+        assert (await world.call("PUT", f"{ALL}?thread={wrong}", as_=2)).status_code == 422
+    assert await numbers(world, as_=2) == [2]

@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 
 from ingot_contracts.repos.transfers import TransferOffers
+from ingot_contracts.testing.forms import form_of
 
 from ..forge import MOMENT
 from ..home.test_home import offer_to
@@ -120,3 +121,53 @@ async def test_what_was_read_already_has_no_offers(pages, forge):
     forge.internal["GET /internal/transfers"] = TransferOffers(offers=[offer_to("ann")], total=1)
     assert "Offered to you" not in (await pages.get("/notifications?q=read", ANN)).text
     assert forge.calls == []
+
+
+async def test_notifications_stand_by_repository_with_their_reason(pages, forge):
+    others = {"repository": {"full_name": "bob/lamp"}, "reason": "watching"}
+    forge.answers["/notifications"] = [
+        THREAD | {"reason": "mentioned"},
+        THREAD | {"id": 8, **others},
+        THREAD | {"id": 9},
+    ]
+    shown = (await pages.get("/notifications", ANN)).text
+    assert re.findall(r'<h2><a href="([^"]*)">([^<]*)</a></h2>', shown) == [
+        ("?repository=ann%2Fdemo", "ann/demo"),
+        ("?repository=bob%2Flamp", "bob/lamp"),
+    ]
+    assert re.findall(r"Issue(?: · (\w+))?</p>", shown) == ["Mentioned", "", "Watching"]
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "sent"),
+    [
+        ("q=all", "/notifications", {"all=true"}),
+        ("reason=mentioned", "/notifications", {"reason=mentioned"}),
+        ("reason=boredom", "/notifications", set()),
+        ("repository=ann/demo&q=read", "/repos/ann/demo/notifications", {"status-types=read"}),
+        ("repository=ann", "/notifications", set()),
+    ],
+)
+async def test_notifications_are_filtered(pages, forge, query, path, sent):
+    assert (await pages.get(f"/notifications?{query}", ANN)).status_code == 200
+    assert {*forge.queries[path].split("&")} - {"page=1", "limit=20"} == sent
+
+
+async def test_selected_notifications_are_read_by_one_request_and_the_filter_stays(pages, forge):
+    forge.answers["/notifications"] = [THREAD, THREAD | {"id": 8}, THREAD | {"id": 9, "unread": False}]
+    page = "/notifications?reason=mentioned"
+    form = form_of((await pages.get(page, ANN)).text, "/read", "Mark selected as read")
+    assert form.values["thread"] == []
+    sent = form.press("Mark selected as read", thread=["7", "8"])
+    done = await pages.post("/notifications/read", sent, ANN)
+    assert done.headers["location"] == "/notifications?reason=mentioned"
+    assert [call[:2] for call in forge.sent] == [("PUT", "/notifications")]
+    assert "thread=7&thread=8&to-status=read" in forge.changes
+    await pages.post("/notifications/read", form.press("Read"), ANN)
+    assert forge.sent[-1][1] == "/notifications/threads/8"
+
+
+async def test_nothing_is_read_where_nothing_is_selected(pages, forge):
+    forge.answers["/notifications"] = [THREAD]
+    refused = await pages.submit("/notifications", "Mark selected as read", to="/read")
+    assert (refused.status_code, forge.sent) == (422, [])

@@ -2,38 +2,62 @@
 
 from asyncio import gather
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, NotFound
+from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import whole_number
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
+REASONS = {
+    "mentioned": "Mentioned",
+    "requested": "Assigned or review requested",
+    "participating": "Participating",
+    "watching": "Watching",
+}
+"""Reasons of notifications, and their labels."""
+STATUSES = {"read": {"status-types": "read"}, "all": {"all": "true"}}
+"""Parameters of the API for ``?q=``."""
+FILTERS = ("q", "reason", "repository", "page")
+MOST_SELECTED = 50
+"""Maximum number of threads that one request marks."""
 UNREAD_AGE = 30
 """Seconds for which a browser caches the number of unread notifications."""
 
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[Any]:
-    """List notifications of the caller: unread ones, or read ones with ``?q=read``.
+    """List notifications of the caller: unread ones, or read ones with ``?q=read``; all with ``?q=all``.
 
-    ``?open=`` redirects to one. Pending transfers are listed as unread.
+    ``reason`` and ``repository`` filter them. ``?open=`` redirects to one. Pending transfers are listed as
+    unread.
     """
     request.require_signed_in()
     if thread_id := whole_number(request.query_params.get("open", "")):
         return await _open(request, thread_id)
-    is_read = request.query_params.get("q") == "read"
-    filters: dict[str, Any] = {"status-types": "read"} if is_read else {}
-    list_ = request.forge.listing("issues", "/notifications", page=request.number, limit=PAGE_SIZE, **filters)
-    listing, offers = (await list_, None) if is_read else await gather(list_, request.forge.offers())
+    chosen = {name: request.query_params.get(name, "") for name in ("q", "reason", "repository")}
+    filters: dict[str, Any] = STATUSES.get(chosen["q"], {})
+    if chosen["reason"] in REASONS:
+        filters = filters | {"reason": chosen["reason"]}
+    owner, _, name = chosen["repository"].partition("/")
+    path = f"/repos{at(owner, name)}/notifications" if owner and name else "/notifications"
+    list_ = request.forge.listing("issues", path, page=request.number, limit=PAGE_SIZE, **filters)
+    has_offers = chosen["q"] not in STATUSES and len(filters) == 0 and not name
+    listing, offers = await gather(list_, request.forge.offers()) if has_offers else (await list_, None)
+    groups: dict[str, list[Any]] = {}
+    for thread in listing.rows:
+        groups.setdefault(thread["repository"]["full_name"], []).append((thread, _link(request, thread)))
     return request.render(
         "notifications/list.html",
         title="Notifications",
-        is_read=is_read,
+        chosen=chosen,
+        reasons=REASONS,
         offers=offers,
-        threads=[(thread, _link(request, thread)) for thread in listing.rows],
+        groups=groups,
+        has_unread=any(thread["unread"] for thread in listing.rows),
         pages=request.pages_of(listing.total),
     )
 
@@ -87,18 +111,28 @@ def _place(request: WebRequest, thread: Any) -> str:
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
 async def mark_read(request: WebRequest) -> Response[bytes]:
-    """Mark one thread as read; without an id, all threads. Raises NotFound for an invalid id."""
+    """Mark threads as read: one, the selected ones by one request, or all.
+
+    Raises NotFound for an invalid id, and Invalid if nothing is selected.
+    """
     form = await request.sent_form()
-    if "thread" in form:
-        thread_id = whole_number(form.text("thread"))
-        if not thread_id:
-            raise NotFound
-        await request.forge.send("PATCH", "issues", f"/notifications/threads/{thread_id}?to-status=read")
+    chosen = [form["only"]] if form.has("only") else form.all("thread")
+    ids = [whole_number(text) for text in chosen]
+    if not all(ids):
+        raise NotFound
+    if len(ids) == 1:
+        await request.forge.send("PATCH", "issues", f"/notifications/threads/{ids[0]}?to-status=read")
+    elif ids:
+        query = urlencode({"thread": ids[:MOST_SELECTED], "to-status": "read"}, doseq=True)
+        await request.forge.send("PUT", "issues", f"/notifications?{query}")
+    elif form.has("selected"):
+        raise Invalid("select at least one notification")
     else:
         await request.forge.send(
             "PUT", "issues", "/notifications?all=false&status-types=unread&to-status=read"
         )
-    return request.redirect("/notifications")
+    query = urlencode([pair for pair in parse_qsl(form.text("back")) if pair[0] in FILTERS])
+    return request.redirect(f"/notifications?{query}" if query else "/notifications")
 
 
 routes = [notifications, count_unread, mark_read]

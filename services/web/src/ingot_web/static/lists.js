@@ -1,9 +1,9 @@
-// Lists: j and k move in rows, x selects the row, o opens it. A bar counts the selected rows and selects all. Shift
+// Lists: j and k move in rows, x selects the row, o opens it, e marks it as read. A bar counts the selected rows and selects all. Shift
 // selects a range.
 "use strict";
 
 const LIST = "ul[data-keys]";
-const BOX = 'input[type="checkbox"][name="number"]';
+const BOX = ".row > input[type=checkbox]";
 
 /** @returns {HTMLElement[]} */
 const rows = () => [...document.querySelectorAll(`${LIST} > .row`)];
@@ -22,6 +22,7 @@ const LIST_KEYS = {
   k: () => goToRow(-1),
   x: row => row?.querySelector("input[type=checkbox]")?.click(),
   o: row => row?.querySelector("a.title")?.click(),
+  e: row => row?.querySelector("button[name=only]")?.click(),
 };
 
 document.addEventListener("keydown", event => {
@@ -36,7 +37,7 @@ document.addEventListener("keydown", event => {
 /** @param {HTMLFormElement} form */
 function addBar(form) {
   const bar = form.querySelector(".selection");
-  const boxes = [...form.querySelectorAll(`${LIST} ${BOX}`)];
+  const boxes = [...form.querySelectorAll(`${LIST} > ${BOX}`)];
   if (!bar || !boxes.length || bar.querySelector("output")) return;
   const all = Object.assign(document.createElement("input"), { type: "checkbox" });
   const label = Object.assign(document.createElement("label"), { className: "check" });

@@ -27,6 +27,7 @@ Statuses = Annotated[Values, QueryParameter(name="status-types")]
 SubjectTypes = Annotated[Values, QueryParameter(name="subject-type")]
 ToStatus = Annotated[str, QueryParameter(name="to-status")]
 SUBJECTS = {"issue": False, "pull": True, "commit": None, "repository": None}
+REASONS = ("mentioned", "requested", "participating", "watching")
 SHOWN = (NotificationStatus.UNREAD, NotificationStatus.PINNED)
 MOST_ANSWERED = 50
 """Maximum number of threads in the response to a change. All matching threads are changed."""
@@ -48,7 +49,11 @@ class NotificationSubject(msgspec.Struct):
 
 
 class NotificationThread(msgspec.Struct):
-    """A notification thread: all notifications of a person about one issue or pull request."""
+    """A notification thread: all notifications of a person about one issue or pull request.
+
+    `reason` is that of the latest event: `mentioned`, `requested` (assigned, or asked for a review),
+    `participating` or `watching`. It is empty for an event of an older release.
+    """
 
     id: int
     repository: Repository
@@ -57,6 +62,7 @@ class NotificationThread(msgspec.Struct):
     pinned: bool
     updated_at: datetime
     url: str
+    reason: str = ""
 
 
 class NotificationCount(msgspec.Struct):
@@ -136,6 +142,7 @@ def _thread(presenter: Presenter, row: ThreadRow, repository: Repository) -> Not
         pinned=row.status == NotificationStatus.PINNED,
         updated_at=row.updated_at.replace(microsecond=0),
         url=f"{presenter.root}api/v1/notifications/threads/{row.id}",
+        reason=row.reason,
     )
 
 
@@ -146,6 +153,7 @@ async def _list_page(
     subject_types: Values,
     since: str,
     before: str,
+    reasons: Values,
 ) -> Response[list[NotificationThread]]:
     page = request.page()
     subjects = queries.names("subject-type", subject_types)
@@ -160,6 +168,7 @@ async def _list_page(
         is_pull=next(iter(kinds)) if len(kinds) == 1 else None,
         since=queries.moment(since),
         before=queries.end(before),
+        reasons=queries.choices("reason", reasons, REASONS),
     )
     async with request.db.read() as db:
         rows, total = await store.list_page(db, filters, page)
@@ -173,6 +182,7 @@ async def _mark(
     statuses: Sequence[NotificationStatus],
     to_status: str,
     last_read_at: str,
+    thread_ids: Sequence[int] = (),
 ) -> Response[list[NotificationThread]]:
     """Change the status of threads. The response has the first of the changed threads."""
     status = _status("to-status", to_status or NotificationStatus.READ)
@@ -181,12 +191,21 @@ async def _mark(
         **_within(readable),
         statuses=statuses,
         before=_last_read(last_read_at),
+        thread_ids=thread_ids,
     )
     async with request.db.transaction() as tx:
         ids = await store.mark(tx, filters, status)
         rows = await store.list_by_ids(tx, filters, sorted(ids, reverse=True)[:MOST_ANSWERED])
         threads = await _present(request, tx, rows)
     return Response(threads, status_code=205)
+
+
+def _thread_ids(values: Values) -> list[int]:
+    """Parse ids of threads. Raises Invalid, because ignoring an invalid id would mark all threads."""
+    ids, others = queries.ids_and_names("thread", values)
+    if others or (values and not ids):
+        raise Invalid.field("thread", "format", "has a value that is no id")
+    return ids
 
 
 def _last_read(text: str) -> datetime | None:
@@ -210,6 +229,7 @@ async def list_notifications(
     subject_type: SubjectTypes = None,
     since: str = "",
     before: str = "",
+    reason: Values = None,
 ) -> Response[list[NotificationThread]]:
     """List threads of the caller, the latest first.
 
@@ -217,7 +237,7 @@ async def list_notifications(
     """
     statuses = _statuses(status_types, all_, SHOWN)
     readable = await _readable_repositories(request, statuses)
-    return await _list_page(request, readable, statuses, subject_type, since, before)
+    return await _list_page(request, readable, statuses, subject_type, since, before, reason)
 
 
 @put(
@@ -233,14 +253,16 @@ async def mark_notifications(
     all_: Annotated[str, QueryParameter(name="all")] = "",
     status_types: Statuses = None,
     to_status: ToStatus = "",
+    thread: Values = None,
 ) -> Response[list[NotificationThread]]:
     """Mark threads as read, or as `to-status`.
 
-    Only unread threads are marked, unless `all` or `status-types` is given.
+    Only unread threads are marked, unless `all` or `status-types` is given. `thread` limits them to these ids.
     """
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
+    thread_ids = _thread_ids(thread)
     readable = await _readable_repositories(request, statuses)
-    return await _mark(request, readable, statuses, to_status, last_read_at)
+    return await _mark(request, readable, statuses, to_status, last_read_at, thread_ids)
 
 
 @get(
@@ -267,7 +289,7 @@ async def _thread_filter(request: IssuesRequest, thread_id: int) -> ThreadFilter
         account_id=request.principal.id,
         **_within(await _readable_repositories(request, statuses)),
         statuses=statuses,
-        thread_id=thread_id,
+        thread_ids=[thread_id],
     )
 
 
@@ -322,10 +344,11 @@ async def list_repository_notifications(
     subject_type: SubjectTypes = None,
     since: str = "",
     before: str = "",
+    reason: Values = None,
 ) -> Response[list[NotificationThread]]:
     """List threads of the caller about one repository, the latest first."""
     statuses = _statuses(status_types, all_, SHOWN)
-    return await _list_page(request, _own_repository(request), statuses, subject_type, since, before)
+    return await _list_page(request, _own_repository(request), statuses, subject_type, since, before, reason)
 
 
 @put(

@@ -62,9 +62,8 @@ class NoticeJobs:
                 if allowed:
                     await repositories.add_missing(tx, allowed[0].repository)
                 recipients = readers & reasons.keys()
-                await threads.save(
-                    tx, recipients, task.repository_id, task.issue_id, task.comment_id, task.at
-                )
+                why = {account_id: reasons[account_id] for account_id in recipients}
+                await threads.save(tx, why, task.repository_id, task.issue_id, task.comment_id, task.at)
                 await mentions.save(tx, task.issue_id, readers & named_ids)
             notifications.announce_people(tx, task, {one: reasons[one] for one in recipients})
             await self._jobs.finish(tx, job)

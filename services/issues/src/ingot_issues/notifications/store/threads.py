@@ -1,10 +1,10 @@
 """SQL for notifications: one thread per person and issue. A new event makes the thread unread again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import (
@@ -34,6 +34,7 @@ from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_chassis.db.transaction import insert
+from ingot_contracts.issues.notices import NoticeReason
 from ingot_issues.records.store.states import State
 from ingot_issues.records.store.tables import comment, issue, pull
 from ingot_issues.repositories.store.ids import RepositoryIdRow
@@ -59,6 +60,7 @@ notification = Table(
     Column("comment_id", BigId),
     Column("status", String(6), nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    Column("reason", String(13), nullable=False, server_default=""),
     UniqueConstraint("account_id", "issue_id"),
     Index("ix_notification_listed", "account_id", "updated_at"),
     # Read threads are left out, since their number grows for ever. It has all columns that filter and count a
@@ -73,13 +75,17 @@ notification = Table(
 
 
 class ThreadRow(TypedRow):
-    """A notification with its issue. ``merged`` is null for an issue."""
+    """A notification with its issue. ``merged`` is null for an issue.
+
+    ``reason`` is empty for a notification of an older release.
+    """
 
     id: int
     repository_id: int
     status: NotificationStatus
     comment_id: int | None
     updated_at: datetime
+    reason: NoticeReason | Literal[""]
     number: int
     title: str
     state: State
@@ -97,9 +103,10 @@ class _Shape(NamedTuple):
     is_pull: bool | None
     since: bool
     before: bool
-    one: bool
+    by_id: bool
     without_read: bool
     by_unit: bool
+    reasons: bool
 
 
 class _Statements(NamedTuple):
@@ -111,7 +118,7 @@ class _Statements(NamedTuple):
 
 
 class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions for threads of a person. None does not filter.
+    """Conditions for threads of a person. None and empty sequences do not filter.
 
     Issues of the repositories ``without_issues`` never match, and pull requests of ``without_pulls`` never
     match.
@@ -125,7 +132,8 @@ class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
     is_pull: bool | None = None
     since: datetime | None = None
     before: datetime | None = None
-    thread_id: int | None = None
+    thread_ids: Sequence[int] = ()
+    reasons: Sequence[str] = ()
 
     @property
     def shape(self) -> _Shape:
@@ -133,35 +141,41 @@ class ThreadFilter(msgspec.Struct, frozen=True, kw_only=True):
             is_pull=self.is_pull,
             since=self.since is not None,
             before=self.before is not None,
-            one=self.thread_id is not None,
+            by_id=bool(self.thread_ids),
             without_read=NotificationStatus.READ not in self.statuses,
             by_unit=bool(self.without_issues or self.without_pulls),
+            reasons=bool(self.reasons),
         )
 
     @property
     def values(self) -> dict[str, object]:
         """Return the parameters of the statements."""
         hidden = {"without_issues": list(self.without_issues), "without_pulls": list(self.without_pulls)}
-        optional = {"since": self.since, "before": self.before, "thread": self.thread_id}
+        optional = {"since": self.since, "before": self.before}
         return {
             "account": self.account_id,
             "repository_ids": list(self.repository_ids),
             "statuses": list(self.statuses),
             **(hidden if self.shape.by_unit else {}),
+            **({"reasons": list(self.reasons)} if self.reasons else {}),
+            **({"threads": list(self.thread_ids)} if self.thread_ids else {}),
             **{name: value for name, value in optional.items() if value is not None},
         }
 
 
 async def save(
     db: Executor,
-    account_ids: Collection[int],
+    reasons: Mapping[int, NoticeReason],
     repository_id: int,
     issue_id: int,
     comment_id: int,
     at: datetime,
 ) -> None:
-    """Notify these people of an event of an issue. A pinned thread stays pinned."""
-    if not account_ids:
+    """Notify people, by id with the reason, of an event of an issue. A pinned thread stays pinned.
+
+    The reason is that of the latest event.
+    """
+    if not reasons:
         return
     rows = [
         {
@@ -171,8 +185,9 @@ async def save(
             "comment_id": comment_id or None,
             "status": NotificationStatus.UNREAD,
             "updated_at": at,
+            "reason": reason,
         }
-        for account_id in sorted(account_ids)
+        for account_id, reason in sorted(reasons.items())
     ]
     statement = insert(db, notification).values(rows)
     is_pinned = notification.c.status == NotificationStatus.PINNED
@@ -180,7 +195,12 @@ async def save(
     await db.execute(
         statement.on_conflict_do_update(
             index_elements=["account_id", "issue_id"],
-            set_={"status": stays, "comment_id": comment_id or None, "updated_at": at},
+            set_={
+                "status": stays,
+                "comment_id": comment_id or None,
+                "updated_at": at,
+                "reason": statement.excluded.reason,
+            },
         )
     )
 
@@ -242,8 +262,10 @@ def _matching(*columns: ColumnElement[Any], shape: _Shape) -> Select[Any]:
         where.append(notification.c.updated_at >= bindparam("since", type_=UtcDateTime))
     if shape.before:
         where.append(notification.c.updated_at <= bindparam("before", type_=UtcDateTime))
-    if shape.one:
-        where.append(notification.c.id == bindparam("thread", type_=BigId))
+    if shape.reasons:
+        where.append(any_of(notification.c.reason, "reasons"))
+    if shape.by_id:
+        where.append(any_of(notification.c.id, "threads"))
     return select(*columns).select_from(notification).where(*where)
 
 
@@ -254,6 +276,7 @@ _THREADS = (
         notification.c.status,
         comment.c.id.label("comment_id"),
         notification.c.updated_at,
+        notification.c.reason,
         issue.c.number,
         issue.c.title,
         issue.c.state,
