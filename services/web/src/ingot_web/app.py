@@ -31,7 +31,6 @@ from ingot_web.notifications import api as notifications
 from ingot_web.organizations import api as organizations
 from ingot_web.pages.api import errors
 from ingot_web.pages.api.request import WebRequest, settle_sent_form
-from ingot_web.pages.rules.branding import read_branding
 from ingot_web.pages.rules.rendered_text_cache import RenderedTextCache
 from ingot_web.pages.rules.templates import Templates
 from ingot_web.pulls import api as pulls
@@ -42,6 +41,7 @@ from ingot_web.reviews import api as reviews
 from ingot_web.search import api as search
 from ingot_web.settings import Settings
 from ingot_web.site import api as site
+from ingot_web.site.api.branding import read_branding
 from ingot_web.webhooks import api as webhooks
 from ingot_web.wiki import api as wiki
 

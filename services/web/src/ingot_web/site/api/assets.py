@@ -7,8 +7,8 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.diffs.rules.colours import coloured_diff
 from ingot_web.diffs.rules.parsing import parse
 from ingot_web.pages.api.request import WebRequest
-from ingot_web.pages.rules.branding import Branding
 from ingot_web.pages.rules.templates import SCRIPTS, STATIC
+from ingot_web.site.api.branding import Branding
 
 ASSETS = {
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),

@@ -1,15 +1,9 @@
-"""The logo and the accent colour of a site, checked when web starts."""
+"""The accent colour of a site, checked when web starts."""
 
 import re
-from pathlib import Path
-from typing import NamedTuple
 
-from ingot_chassis.errors import Invalid
-from ingot_chassis.http.pictures import Picture, picture_of, read_picture
 from ingot_chassis.settings import SettingsError
-from ingot_web.pages.rules.templates import STATIC
 
-LOGO_BYTES = 65_536
 LEAST_CONTRAST = 4.5
 """Contrast of text (WCAG 1.4.3)."""
 GROUNDS = ("ground", "raised", "sunken")
@@ -20,37 +14,11 @@ TINT = 0.12
 """Share of the accent colour in the ground of chosen entries; the rest is ``raised``."""
 
 
-class Branding(NamedTuple):
-    """The style sheet of a site, and its logo, if it has one."""
+def accent_rule(sheet: str, accent: str) -> str:
+    """Return the CSS rule of an accent colour, empty without one. High contrast keeps its own colours.
 
-    style: bytes
-    logo: Picture | None
-
-
-def read_branding(logo: str, accent: str) -> Branding:
-    """Return the branding. ``logo`` is a file or a data URL; ``accent`` two colours, for light and dark.
-
-    Raises SettingsError.
+    ``accent`` has two colours, for light and dark. Raises SettingsError.
     """
-    sheet = (STATIC / "style.css").read_bytes()
-    return Branding(sheet + _accent_rule(sheet.decode(), accent).encode(), _read_logo(logo) if logo else None)
-
-
-def _read_logo(place: str) -> Picture:
-    try:
-        if place.startswith("data:"):
-            return read_picture(place, LOGO_BYTES, field="the picture")
-        with Path(place).open("rb") as stream:
-            return picture_of(stream.read(LOGO_BYTES + 1), LOGO_BYTES, field="the picture")
-    except OSError as error:
-        reason = f"the file cannot be read: {error.strerror}"
-    except Invalid as error:
-        reason = error.message
-    raise SettingsError([f"INGOT_SITE_LOGO={place[:60]!r}: {reason}"])
-
-
-def _accent_rule(sheet: str, accent: str) -> str:
-    """Return the CSS rule of an accent colour, empty without one. High contrast keeps its own colours."""
     if not accent:
         return ""
     light, dark = accent.lower().split()
