@@ -121,11 +121,12 @@ def script(page: str, port: int) -> str:
     "page", [page for page in PAGES if any(exists(block.needs) for block in blocks(page))]
 )
 def test_the_commands_of_a_page_work(page, checkout, tmp_path):
-    port, alone, ssh = free_port(), free_port(), free_port()
+    port, alone, ssh, smtp = (free_port() for _ in range(4))
     (tmp_path / "srv").mkdir()
     commands = script(page, port)
     for old, new in [
-        ("127.0.0.1:3000", f"127.0.0.1:{port}"), ("--port 3000", f"--port {port}"),
+        ("127.0.0.1:3000", f"127.0.0.1:{port}"), ("localhost:3000", f"localhost:{port}"),
+        ("8025", str(smtp)), ("--port 3000", f"--port {port}"),
         ("--port 8000", f"--port {port}"),
         ("8083", str(alone)), ("2222", str(ssh)), ("0.0.0.0", "127.0.0.1"), ("/srv/", f"{tmp_path}/srv/"),
         (" /backup", f" {tmp_path}/backup"), ("~/", f"{tmp_path}/"),
