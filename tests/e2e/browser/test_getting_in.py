@@ -71,7 +71,7 @@ async def test_a_developer_and_a_guest_get_in(site, provider, mailing, tmp_path)
         await dana.visit(HOME)
         await dana.read("lamp.py")
 
-        # She leaves the group: her next sign-in takes the repository away, also from her token.
+        # She leaves the group: from her next sign-in on, she and her token get no repository.
         provider.know(dana=DANA | {"groups": []})
         await _sign_in_again(dana, provider)
         await dana.visit(HOME)
@@ -123,7 +123,7 @@ async def test_a_developer_and_a_guest_get_in(site, provider, mailing, tmp_path)
 
 
 async def _prepare(http, issuer):
-    """Make a private repository of a team, which the group of the provider maps to. Return the team's id."""
+    """Make a private repository of a team, and map the group of the provider to it. Return its id."""
     await make(http, "orgs", username=ORG)
     units = ["repo.code", "repo.issues", "repo.pulls"]
     team = await make(http, f"orgs/{ORG}/teams", name="coders", permission="write", units=units)

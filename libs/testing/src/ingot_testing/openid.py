@@ -1,4 +1,4 @@
-"""A certified provider of OpenID Connect on Node.js: npm's oidc-provider, installed by `make oidc-provider`."""
+"""A certified provider of OpenID Connect on Node.js: npm's oidc-provider, from `make oidc-provider`."""
 
 import asyncio
 import json
