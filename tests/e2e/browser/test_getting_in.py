@@ -1,6 +1,8 @@
 """People get in: with the account of a provider and its groups, by an invitation, and with passkeys."""
 
 import json
+from email.message import EmailMessage
+from email.utils import make_msgid
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ SUBMIT = "main form button"
 ORG, NAME = "acme", "harbour"
 HOME = f"{ORG}/{NAME}"
 GUEST, PASSWORD = "eli@example.org", "what eli knows"
+REPLY_KEY = "a key of the mail server"
 SCOPES = ["openid", "profile", "email", "groups"]
 CLIENT = {"client_id": "ingot", "client_secret": "a secret of the client"}
 DANA = {
@@ -38,7 +41,11 @@ async def mailing():
 @pytest.fixture
 async def site(tmp_path, mailing):
     """Ingot under a name for which browsers make passkeys. It is not started yet."""
-    variables = mailing.variables | {"INGOT_IDENTITY_ALLOWED_PROVIDERS": "127.0.0.1"}
+    variables = mailing.variables | {
+        "INGOT_IDENTITY_ALLOWED_PROVIDERS": "127.0.0.1",
+        "INGOT_MAIL_REPLY_ADDRESS": "reply+{token}@ingot.example",
+        "INGOT_MAIL_REPLY_KEY": REPLY_KEY,
+    }
     return Standalone(tmp_path, CHEAP_PASSWORDS | variables, host="localhost")
 
 
@@ -117,9 +124,12 @@ async def test_a_developer_and_a_guest_get_in(site, provider, mailing, tmp_path)
             await eli.read("Is it the fuse?")
             assert not eli.page.complaints
 
-        # She reads of it in her mail.
+        # She reads of it in her mail, and answers there.
         mail = await mailing.find(DANA["email"], "The lamp flickers")
         assert "Is it the fuse?" in text_of(mail)
+        await _reply(http, mail, "No, it is the wind.")
+        await dana.visit(issue)
+        await dana.read("No, it is the wind.")
 
 
 async def _prepare(http, issuer):
@@ -177,6 +187,20 @@ async def _push(url, token, folder):
     await git("remote", "add", "origin", f"{remote}{HOME}.git", cwd=folder)
     await git("push", "-q", "origin", "main", cwd=folder)
     return folder
+
+
+async def _reply(http, mail, text):
+    """Reply to a mail as a mail program does, through the pipe of a mail server."""
+    reply = EmailMessage()
+    reply["From"], reply["To"] = mail["To"], mail["Reply-To"]
+    reply["Subject"], reply["In-Reply-To"] = f"Re: {mail['Subject']}", mail["Message-ID"]
+    reply["Message-ID"] = make_msgid(domain="corp.example")
+    quoted = "\n".join(f"> {line}" for line in text_of(mail).splitlines())
+    reply.set_content(f"{text}\n\nOn Sunday, Ingot wrote:\n{quoted}\n")
+    headers = {"Authorization": f"Bearer {REPLY_KEY}", "Content-Type": "message/rfc822"}
+    address = http.base_url.join("/mail/replies")
+    answer = await http.post(address, content=reply.as_bytes(), headers=headers, auth=None)
+    assert (answer.status_code, answer.json()["outcome"]) == (200, "stored"), answer.text
 
 
 async def _plug_in_authenticator(person):
