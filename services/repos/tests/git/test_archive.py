@@ -301,3 +301,23 @@ async def test_the_archive_of_a_repository_that_is_deleted_meanwhile_is_not_cach
         assert (cached is not None) is is_cached
     assert b"".join([chunk async for chunk in cached.chunks]) == content
     assert cached.size == len(content)
+
+
+def test_a_repository_is_deleted_while_old_archives_are_removed(tmp_path, monkeypatch):
+    archives, names = Archives(tmp_path, max_bytes=1), ("1", "2", "3")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.zip").write_bytes(b"12")
+    stat, removed = Path.stat, []
+
+    def stat_and_remove_others(path, **options):
+        status = stat(path, **options)
+        for name in {*names} - {path.parent.name} if path.suffix and not removed else ():
+            removed.append(name)
+            archives.remove(int(name))
+        return status
+
+    monkeypatch.setattr(Path, "stat", stat_and_remove_others)
+    archives.trim()
+    assert len(removed) == 2
+    assert not [*tmp_path.glob("*/*")]

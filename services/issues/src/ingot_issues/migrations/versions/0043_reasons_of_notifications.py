@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0043"
-down_revision = "0039"
+down_revision = "0040"
 branch_labels = None
 depends_on = None
 

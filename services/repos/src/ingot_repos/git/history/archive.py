@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -210,7 +210,7 @@ class Archives:
         """Remove the least recently used archives above the limit, and stale partial files. Blocks."""
         with self._trim_lock:
             archives, total = [], 0
-            for file in self._root.glob("*/*"):
+            for file in self._files():
                 with contextlib.suppress(FileNotFoundError):
                     status = file.stat()
                     if file.parent == self._partial and status.st_mtime < time.time() - 2 * TIME_LIMIT:
@@ -224,6 +224,14 @@ class Archives:
                     return
                 file.unlink(missing_ok=True)
                 total -= size
+
+    def _files(self) -> Iterator[Path]:
+        """Yield all files. Folders of repositories that are deleted at the same time are skipped."""
+        for folder in self._root.iterdir():
+            files = list[Path]()
+            with contextlib.suppress(FileNotFoundError):
+                files += folder.iterdir()
+            yield from files
 
     async def _cached(
         self, name: ArchiveName, path: Path, chunks: AsyncGenerator[bytes, None]
