@@ -6,10 +6,11 @@ from their own ids, never from user input. The use of memory does not depend on 
 
 import asyncio
 import hashlib
+import os
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -199,6 +200,8 @@ def _failures(key: str) -> Iterator[None]:
 
 def _remove_unfinished(folder: Path, before: float) -> None:
     """Delete temporary files of the library, which are missing from its own list."""
-    for file in folder.rglob("*#*"):
-        if _UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
-            file.unlink(missing_ok=True)
+    for place, _, names in os.walk(folder):
+        for file in (Path(place, name) for name in names if _UNFINISHED.fullmatch(name)):
+            with suppress(FileNotFoundError):  # another process removes it at the same time
+                if file.stat().st_mtime < before:
+                    file.unlink()

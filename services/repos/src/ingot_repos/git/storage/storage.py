@@ -311,10 +311,11 @@ class Storage:
                 with contextlib.suppress(FileNotFoundError):
                     if entry.stat().st_mtime <= limit:
                         shutil.rmtree(entry, ignore_errors=True)
-        for entry in self.root.glob(f"repositories/*/*/*.git/objects/{_TEMPORARY}*"):
-            with contextlib.suppress(FileNotFoundError):
-                if entry.stat().st_mtime <= min(limit, time.time() - _LONGEST_PUSH_SECONDS):
-                    shutil.rmtree(entry, ignore_errors=True)
+        for path in self.root.glob("repositories/*/*/*.git"):
+            with contextlib.suppress(FileNotFoundError):  # it is deleted at the same time
+                for entry in (path / "objects").glob(f"{_TEMPORARY}*"):
+                    if entry.stat().st_mtime <= min(limit, time.time() - _LONGEST_PUSH_SECONDS):
+                        shutil.rmtree(entry, ignore_errors=True)
 
     def open(self, repo_id: int) -> pygit2.Repository:
         """Open the repository for use in this thread only.
