@@ -80,23 +80,23 @@ FIRST = ("", "explore/repos", "issues", "notifications", "root")
 SIGNED_OUT = ("", "login", "root/lit/issues/1", "admin/users")
 SENT = (
     ("root/lit/issues/new", "Preview", {"title": "Dark", "body": "**so**"}, 200),
-    ("root/lit/issues/new", "Open the issue", {"title": " "}, 422),
+    ("root/lit/issues/new", "Create issue", {"title": " "}, 422),
     ("root/lit/issues/1", "Comment", {}, 422),
-    ("root/lit/issues/1/facts", "It blocks this one", {"issue": "x"}, 422),
+    ("root/lit/issues/1/facts", "Add blocking issue", {"issue": "x"}, 422),
     ("root/lit/comments/{comment_id}", "Preview", {"body": "- [ ] so"}, 200),
     ("root/lit/pulls/2/files?at=1R1", "Comment now", {"body": " "}, 422),
-    ("root/lit/compare/main...topic", "Open the pull request", {}, 409),
+    ("root/lit/compare/main...topic", "Create pull request", {}, 409),
     ("root/lit/_edit/main/a.py", "Preview", {"content": "x = 2\n"}, 200),
-    ("root/lit/branches", "Make the branch", {"name": "a..b", "from": "main"}, 422),
-    ("root/lit/labels", "Make the label", {"name": "bug"}, 422),
+    ("root/lit/branches", "Create branch", {"name": "a..b", "from": "main"}, 422),
+    ("root/lit/labels", "Create label", {"name": "bug"}, 422),
     ("root/lit/releases/new", "Publish", {"tag": "a..b"}, 422),
-    ("root/lit/settings", "Delete the repository", {"name": "other"}, 422),
+    ("root/lit/settings", "Delete repository", {"name": "other"}, 422),
     ("root/lit/settings/collaboration", "Save", {"login": "nobody-here"}, 422),
-    ("root/lit/settings/keys", "Add the key", {"title": "k", "key": "x"}, 422),
-    ("root/lit/settings/hooks/new", "Make the webhook", {"url": "x"}, 422),
-    ("repo/create", "Make the repository", {"name": "a b"}, 422),
-    ("user/settings/keys", "Add the key", {"title": "k", "key": "x"}, 422),
-    ("user/settings/applications", "Make the token", {"name": "made", "repository": "read"}, 200),
+    ("root/lit/settings/keys", "Add key", {"title": "k", "key": "x"}, 422),
+    ("root/lit/settings/hooks/new", "Create webhook", {"url": "x"}, 422),
+    ("repo/create", "Create repository", {"name": "a b"}, 422),
+    ("user/settings/keys", "Add key", {"title": "k", "key": "x"}, 422),
+    ("user/settings/applications", "Create token", {"name": "made", "repository": "read"}, 200),
     ("user/settings/oauth2", "Register it", {"name": "app", "redirect_uris": "http://127.0.0.1/"}, 200),
 )
 """A page, a button on it, the fields to fill in before the click, and the status of the response."""
@@ -281,11 +281,11 @@ async def _enrolment(url):
     """The pages on the way to a second factor."""
     path, name = "user/settings/two_factor", "the second factor"
     async with _signed_in(url, "eve", PASSWORD) as http:
-        begun = await _send(http, path, "Set it up", 200, {"password": PASSWORD})
-        form = form_of(begun, path, "Turn it on")
+        begun = await _send(http, path, "Set up", 200, {"password": PASSWORD})
+        form = form_of(begun, path, "Turn on")
         (secret,) = form.values["secret"]
-        refused = await http.post(path, data=form.press("Turn it on", code="x"))
-        confirmed = await http.post(path, data=form.press("Turn it on", code=_code_of(secret)))
+        refused = await http.post(path, data=form.press("Turn on", code="x"))
+        confirmed = await http.post(path, data=form.press("Turn on", code=_code_of(secret)))
         assert (refused.status_code, confirmed.status_code) == (422, 200), confirmed.text
         texts = {"begun": begun, "refused": refused.text, "confirmed": confirmed.text}
         texts["on"] = (await http.get(path)).text

@@ -268,11 +268,11 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     preview = await reviewer.submit(line, "Preview", to="/pulls/2/comments", body=text)
     assert "<strong>more</strong>" in preview.text
     assert 'name="path" value="more.txt"' in preview.text
-    added = await reviewer.submit(line, "Start a review", to="/pulls/2/comments", body=text)
+    added = await reviewer.submit(line, "Start review", to="/pulls/2/comments", body=text)
     assert (added.url.path, "Not sent yet" in added.text) == (f"/{pull}/files", True)
     assert "Why <strong>" not in await scene.ann.page(f"{pull}/files")
     sent = await reviewer.submit(
-        f"{pull}/files", "Send the review", to="/pulls/2/reviews", body="Well *done*", event="APPROVED"
+        f"{pull}/files", "Submit review", to="/pulls/2/reviews", body="Well *done*", event="APPROVED"
     )
     assert "Well <em>done</em>" in sent.text
     thread = re.search(r'id="thread-(\d+)"', sent.text)[1]
@@ -291,10 +291,10 @@ async def test_lines_are_commented_on_in_a_review_and_answered(scene):
     assert f'href="/{own}?back=1&amp;style=unified"' in await reviewer.page(pull)
     await scene.reader.page(own, status=403)
     changed = await reviewer.submit(
-        f"{own}?back=files&style=split", "Save the comment", to=own, body="Why *less*?"
+        f"{own}?back=files&style=split", "Save comment", to=own, body="Why *less*?"
     )
     assert (changed.url.path, "Why <em>less</em>?" in changed.text) == (f"/{pull}/files", True)
-    removed = await reviewer.submit(own, "Delete the comment", to=f"{own}/delete")
+    removed = await reviewer.submit(own, "Delete comment", to=f"{own}/delete")
     assert "<em>less</em>" not in removed.text
     assert f"<summary>1 comment · resolved by {scene.ann.name}" in removed.text
     await reviewer.page(own, status=404)
@@ -354,13 +354,13 @@ async def test_people_administer_what_is_theirs_on_pages(scene):
     assert f"A leak of {org}" in await scene.reader.page("issues?filter=repositories")
     hooks = await ann.send(f"{base}/hooks", {"url": "http://127.0.0.1:9/", "type": "gitea", "push": "1"})
     assert "http://127.0.0.1:9/" in hooks.text
-    assert "sea" in (await ann.submit(f"{base}/labels", "Make the label", to="/labels/new", name="sea")).text
+    assert "sea" in (await ann.submit(f"{base}/labels", "Create label", to="/labels/new", name="sea")).text
     for part in ("", "/members", "/teams", "/labels", "/hooks"):
         await stranger.page(f"{base}{part}", status=403)
         await scene.nobody.page(f"{base}{part}", status=401)
     rules = await ann.submit(
         f"{scene.open}/settings/branches/edit",
-        "Make the rule",
+        "Create rule",
         to="/branches/edit",
         rule_name="v/*",
         required_approvals="2",
@@ -401,12 +401,12 @@ async def test_a_suggestion_is_committed_by_who_may_push(scene):
     text = "```suggestion\nmuch more\n```"
     line = f"{pull}/files?at=1R1"
     said = await scene.reader.submit(line, "Comment now", to="/pulls/2/comments", body=text)
-    assert "Commit the suggestion" not in said.text
-    committed = await ann.submit(f"{pull}/files", "Commit the suggestion", to="/apply")
+    assert "Commit suggestion" not in said.text
+    committed = await ann.submit(f"{pull}/files", "Commit suggestion", to="/apply")
     assert "was committed as" in committed.text
     assert (await ann.api.get(f"repos/{scene.home}/raw/more.txt?ref=topic/one")).text == "much more\n"
     async with asyncio.timeout(30):
-        while "Commit the suggestion" in await ann.page(f"{pull}/files"):
+        while "Commit suggestion" in await ann.page(f"{pull}/files"):
             await asyncio.sleep(0.1)
 
 

@@ -62,7 +62,8 @@ NOTHING_THERE = {
         GET /admin/imports/{import_id}/absent_members,
         POST /admin/mails/{mail_id}/attempts, GET //mail/unsubscribe/{token},
         DELETE /admin/registrations/{registration_id}, POST /admin/registrations/{registration_id}/approval,
-        POST //mail/unsubscribe/{token}, POST //mail/replies, GET //avatars/repositories/{repository_id}/{digest},
+        POST //mail/unsubscribe/{token}, POST //mail/replies,
+        GET //avatars/repositories/{repository_id}/{digest},
         GET /repos/migrate/{repository_id}, DELETE /repos/migrate/{repository_id},
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,

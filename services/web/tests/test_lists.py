@@ -18,6 +18,10 @@ TEAM = "/org/crew/settings/teams/1"
 EXCERPTS = {
     "/": {"/repos/issues/search": "/issues", "/user/orgs": "All 51"},
     "/admin/auths/1": {"/admin/auths/1/scim_tokens": "at most 10 tokens"},
+    "/admin/imports/1": {
+        "/admin/imports/1/teams": "51 teams in all.",
+        "/admin/imports/1/absent_members": "and others.",
+    },
     "/search?q=a": {
         path: f'href="/explore/{kind}?q=a"'
         for path, kind in (

@@ -36,7 +36,7 @@ async def test_the_bar_is_one_row_on_a_phone_and_its_menu_leads_on(deployment, t
             await person.page.wait_for(UNREAD)
         await person.follow("Fire")
         await person.visit("notifications")
-        await person.read("Nothing new.")
+        await person.read("No new notifications.")
         await person.press(reader, within=BAR)
         await person.follow("Explore", within=BAR)
         await person.read("Organizations")

@@ -222,7 +222,7 @@ async def test_the_number_of_files_is_said_while_a_path_is_written(deployment, t
         await person.visit(f"{commit.partition('/commit/')[0]}/find/branch/main")
         await person.page.value("window.place = document.querySelector('main [role=status]')")
         for text, words in (("tid", "1 file"), ("nothing", "No file has “nothing” in its path.")):
-            await person.write("A part of its path", text)
+            await person.write("Part of the path", text)
             await person.page.wait_for(f"window.place.innerText === '{words}'")
         assert await person.page.value("window.place.isConnected")
         assert not await person.page.value("document.querySelector('#files').innerText.includes('tide')")

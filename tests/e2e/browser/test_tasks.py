@@ -39,7 +39,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await start("Issues", "New issue")
         await person.write("Title", "The fog horn is silent")
         await person.write("Description", "Since **Monday**.")
-        await person.follow("Open the issue")
+        await person.follow("Create issue")
         await person.read("Since Monday.")
 
         # Find what was said of something, answer it, and end it.
@@ -56,8 +56,8 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await person.read("red")
         await person.press("Review")
         await person.press("Approve", within="label")
-        await person.write("What you think of them", "A good colour.")
-        await person.follow("Send the review", "Conversation")
+        await person.write("Summary", "A good colour.")
+        await person.follow("Submit review", "Conversation")
         await person.read("A good colour.")
         await person.follow("Merge", within="main form button")
         await person.read("Merged")
@@ -87,7 +87,7 @@ async def test_ten_tasks_need_no_documentation(deployment, tmp_path):
         await person.follow("Access tokens")
         await person.write("Name", "backup")
         await person.choose("Repositories", "Read")
-        await person.follow("Make the token")
+        await person.follow("Create token")
         await person.read("It is shown only now.")
         assert not person.page.complaints
 
@@ -113,7 +113,7 @@ async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
         # Give a colleague write access.
         await start("Settings", "Collaborators")
         await person.write("User name", "pilot")
-        await person.choose("May", "Read and write")
+        await person.choose("Permission", "Read and write")
         await person.follow("Save")
         await person.read("Read and write")
 
@@ -128,7 +128,7 @@ async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
         await person.read("three fathoms")
 
         # Get a deleted branch back.
-        await start("2 branches", "Delete channel", "Restore it")
+        await start("2 branches", "Delete channel", "Restore branch")
         await person.read("mud.txt")
 
         # Find the release with a file.
@@ -143,15 +143,15 @@ async def test_eight_other_tasks_need_no_documentation(deployment, tmp_path):
         await person.write("Name", "ci")
         await person.choose("Repositories", "Read")
         await person.write("Only in these repositories", f"{ADMINISTRATOR[0]}/harbour")
-        await person.follow("Make the token")
+        await person.follow("Create token")
         await person.read(f"read:repository · only in {ADMINISTRATOR[0]}/harbour")
 
         # Take a commit back, by a pull request.
         await start("depth.txt", "History", "Sound it again")
-        await person.press("Revert it")
-        await person.follow("Revert the commit")
+        await person.press("Revert commit")
+        await person.follow("Create revert commit")
         await person.press("Open a pull request")
-        await person.follow("Open the pull request")
+        await person.follow("Create pull request")
         await person.read('Revert "Sound it again"')
         await person.follow("Files")
         await person.read("three fathoms")

@@ -8,7 +8,7 @@ PAGE, TOKENS = "/user/settings/applications", "/users/ann/tokens"
 
 async def test_a_token_is_for_what_was_chosen_and_says_so(pages, forge):
     forge.answers[f"POST {TOKENS}"] = {"sha1": "secret"}
-    await pages.submit(PAGE, "Make the token", to=PAGE, name="ci", hook="write", issue="read")
+    await pages.submit(PAGE, "Create token", to=PAGE, name="ci", hook="write", issue="read")
     assert forge.sent[-1][2]["scopes"] == ["read:issue", "write:hook"]
     forge.answers[TOKENS] = [
         {"id": 1, "name": "ci", "scopes": ["read:issue"], "expires_at": MOMENT, "last_used_at": MOMENT},
@@ -27,14 +27,14 @@ async def test_a_token_is_for_what_was_chosen_and_says_so(pages, forge):
 
 async def test_a_token_whose_days_are_no_number_is_not_made(pages, forge):
     for days in ("9" * 5, "soon", "²"):
-        answer = await pages.submit(PAGE, "Make the token", to=PAGE, name="ci", days=days, issue="read")
+        answer = await pages.submit(PAGE, "Create token", to=PAGE, name="ci", days=days, issue="read")
         assert "is no number of days" in answer.text, days
     assert forge.sent == []
     assert (await pages.get(PAGE, ANN)).status_code == 200
 
 
 async def test_a_token_for_nothing_is_not_made(pages, forge):
-    refused = await pages.submit(PAGE, "Make the token", to=PAGE, name="ci")
+    refused = await pages.submit(PAGE, "Create token", to=PAGE, name="ci")
     assert (refused.status_code, "choose what the token may do" in refused.text) == (422, True)
     assert (forge.sent, 'value="ci"' in refused.text) == ([], True)
 
@@ -57,7 +57,7 @@ async def test_an_application_is_registered_changed_and_removed_and_its_secret_i
     shown = [
         await pages.submit(OAUTH2, "Register it", to=OAUTH2, **new),
         await pages.submit(OAUTH2, "Save, with a new secret", to=OAUTH2, redirect_uris=addresses),
-        await pages.submit(OAUTH2, "Only a new secret", to=OAUTH2),
+        await pages.submit(OAUTH2, "Create new secret", to=OAUTH2),
     ]
     assert [("sesame" in answer.text, answer.status_code) for answer in shown] == [(True, 200)] * 3
     removed = await pages.submit(OAUTH2, "Remove app", to=OAUTH2)

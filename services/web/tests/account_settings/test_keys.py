@@ -9,7 +9,7 @@ from ..world import ANN
 async def test_a_key_of_openpgp_is_added_with_its_lines_and_removed(pages, forge):
     forge.answers["/user/gpg_keys"] = [GPG_KEY | {"id": 4, "emails": []}]
     page = "/user/settings/gpg_keys"
-    await pages.submit(page, "Add the key", to=page, key="-----BEGIN\r\nabc")
+    await pages.submit(page, "Add key", to=page, key="-----BEGIN\r\nabc")
     assert forge.sent == [("POST", "/user/gpg_keys", {"armored_public_key": "-----BEGIN\nabc"})]
     shown = (await pages.get(page, ANN)).text
     assert ("none of your addresses" in shown, "for ever" in shown) == (True, True)
@@ -22,7 +22,7 @@ async def test_a_read_only_key_is_added_and_shown_with_its_last_use(pages, forge
     used = key | {"id": 5, "title": "laptop", "read_only": False, "last_used_at": "2026-11-01T10:00:00Z"}
     forge.answers["/user/keys"] = [key, used]
     page = "/user/settings/keys"
-    await pages.submit(page, "Add the key", to=page, title="backup", key="ssh-ed25519 AAAA", read_only="1")
+    await pages.submit(page, "Add key", to=page, title="backup", key="ssh-ed25519 AAAA", read_only="1")
     sent = {"title": "backup", "key": "ssh-ed25519 AAAA", "read_only": True}
     assert forge.sent == [("POST", "/user/keys", sent)]
     shown = (await pages.get(page, ANN)).text

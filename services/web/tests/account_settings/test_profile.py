@@ -19,7 +19,7 @@ async def test_pictures_of_people_and_organizations_are_sent_and_removed(pages, 
         file = {"files": ("a.png", b"png")}
         sent = await pages.client.post(f"{page}/avatar", data=form, files=file, headers=headers)
         assert sent.headers["location"].startswith(f"{page}?outcome=saved&proof=")
-        await pages.submit(page, "Remove it", to="/avatar")
+        await pages.submit(page, "Remove picture", to="/avatar")
         assert forge.sent[-2:] == [("POST", to, {"image": "cG5n"}), ("DELETE", to, {})]
-        refused = await pages.submit(page, "Upload it", to="/avatar")
+        refused = await pages.submit(page, "Upload picture", to="/avatar")
         assert (refused.status_code, "choose a picture" in refused.text) == (422, True)

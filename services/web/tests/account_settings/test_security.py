@@ -16,13 +16,13 @@ async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
         text in shown for text in ("Current password", "Access tokens go on working; applications ask")
     )
     form = {"old_password": "old", "new_password": "new", "repeated": "nwe"}
-    refused = await pages.submit(page, "Change the password", to=to, **form)
+    refused = await pages.submit(page, "Change password", to=to, **form)
     assert (refused.status_code, "in two ways" in refused.text, forge.sent) == (422, True, [])
-    changed = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    changed = await pages.submit(page, "Change password", to=to, **form | {"repeated": "new"})
     assert changed.headers["location"] == "/login"
     assert forge.sent == [("POST", "/user/password", {"old_password": "old", "new_password": "new"})]
     forge.failures["/user/password"] = 422
-    refused = await pages.submit(page, "Change the password", to=to, **form | {"repeated": "new"})
+    refused = await pages.submit(page, "Change password", to=to, **form | {"repeated": "new"})
     assert (refused.status_code, "refused" in refused.text) == (422, True)
 
 
@@ -33,11 +33,11 @@ async def test_an_address_becomes_the_primary_one_or_gets_its_link_again(pages, 
         one | {"email": "new@work.example", "verified": False},
     ]
     shown = (await pages.get("/user/settings/emails", ANN)).text
-    assert (shown.count("Make it primary"), "Send the link again" in shown) == (2, False)
+    assert (shown.count("Make primary"), "Resend link" in shown) == (2, False)
     pages.app.state.settings.sends_mail = True
     shown = (await pages.get("/user/settings/emails", ANN)).text
-    assert (shown.count("Make it primary"), shown.count("Send the link again")) == (1, 1)
-    await pages.submit("/user/settings/emails", "Send the link again")
+    assert (shown.count("Make primary"), shown.count("Resend link")) == (1, 1)
+    await pages.submit("/user/settings/emails", "Resend link")
     assert forge.sent == [("POST", "/user/emails", {"emails": ["new@work.example"]})]
 
 
@@ -62,15 +62,15 @@ async def test_a_second_factor_is_turned_on_by_a_camera_and_off_without_one(page
         "POST /user/two_factor": {"secret": "ABCDEFGH", "uri": uri},
     }
     picture = qr_code(uri, "QR code for the app")
-    begun = (await pages.submit(page, "Set it up", to=page, password=" my password")).text
+    begun = (await pages.submit(page, "Set up", to=page, password=" my password")).text
     assert picture in begun
     assert forge.sent == [("POST", "/user/two_factor", {"password": " my password"})]
     forge.refuses = 422
-    refused = await pages.submit(begun, "Turn it on", to=page, code="1")
+    refused = await pages.submit(begun, "Turn on", to=page, code="1")
     assert (refused.status_code, picture in refused.text) == (422, True)
     assert 'class="qr"' not in (await pages.get(page, ANN)).text
     forge.answers["/user/two_factor"] = {"enabled": True, "passkeys": 2, "recovery_codes": 9}
-    assert ">Code of the app, or a recovery code</label>" in (await pages.get(page, ANN)).text
+    assert ">Code from the app, or a recovery code</label>" in (await pages.get(page, ANN)).text
 
 
 async def test_a_second_factor_is_weakened_with_password_and_code(pages, forge):
@@ -80,11 +80,11 @@ async def test_a_second_factor_is_weakened_with_password_and_code(pages, forge):
         f"POST {path}/recovery_codes": {"recovery_codes": ["new-code"]},
     }
     proof = {"password": "my password", "code": "123456"}
-    renewed = await pages.submit(page, "New recovery codes", to=page, **proof)
+    renewed = await pages.submit(page, "Create recovery codes", to=page, **proof)
     assert "new-code" in renewed.text
-    removed = await pages.submit(page, "Turn it off", to=page, **proof)
+    removed = await pages.submit(page, "Turn off", to=page, **proof)
     assert removed.headers["location"] == page
     assert forge.sent == [("POST", f"{path}/recovery_codes", proof), ("DELETE", path, proof)]
     forge.refuses = 422
-    refused = await pages.submit(page, "Turn it off", to=page, **proof)
+    refused = await pages.submit(page, "Turn off", to=page, **proof)
     assert (refused.status_code, "my password" in refused.text) == (422, False)

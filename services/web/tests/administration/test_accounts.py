@@ -25,7 +25,7 @@ async def test_what_was_done_to_a_person_is_said(pages, forge):
     forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
     for button, words in (
         ("Save", ">Saved.<"),
-        ("Remove the second factor", ">The second factor is removed.<"),
+        ("Remove second factor", ">The second factor is removed.<"),
     ):
         done = await pages.submit(PAGE, button, to=PAGE, caller=ROOT)
         shown = (await pages.get(done.headers["location"], ROOT)).text
@@ -35,11 +35,11 @@ async def test_what_was_done_to_a_person_is_said(pages, forge):
             "anybody may write such a link"
         )
     forge.answers["/users/carol"] = forge.answers["/users/bob"] | {"login": "carol"}
-    again = await pages.submit(PAGE, "Remove the second factor", to=PAGE, caller=ROOT)
+    again = await pages.submit(PAGE, "Remove second factor", to=PAGE, caller=ROOT)
     other = again.headers["location"].replace("bob", "carol")
     assert "factor is removed" not in (await pages.get(other, ROOT)).text
     forge.failures["/admin/users/bob/two_factor"] = 404
-    refused = await pages.submit(PAGE, "Remove the second factor", to=PAGE, caller=ROOT)
+    refused = await pages.submit(PAGE, "Remove second factor", to=PAGE, caller=ROOT)
     assert (refused.status_code, "the account has no second factor" in refused.text) == (404, True)
 
 
@@ -48,7 +48,7 @@ async def test_nobody_sets_the_own_password_or_removes_the_own_factor_here(pages
     forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
     for name, offers in (("bob", True), ("root", False)):
         shown = (await pages.get(f"/admin/users/{name}", ROOT)).text
-        offered = [words in shown for words in ('name="password"', "Remove the second factor")]
+        offered = [words in shown for words in ('name="password"', "Remove second factor")]
         assert offered == [offers, offers]
         assert ("/user/settings/security" in shown.split("<main")[1]) is not offers
 
@@ -70,7 +70,7 @@ async def test_people_are_searched_and_the_words_stay_on_the_next_page(pages, fo
     await pages.get("/admin/users", ROOT)
     assert "q=" not in forge.queries["/admin/users"]
     forge.answers["/admin/users"] = []
-    assert "Nobody matches." in (await pages.get("/admin/users?q=zzz", ROOT)).text
+    assert "No people match." in (await pages.get("/admin/users?q=zzz", ROOT)).text
 
 
 async def test_the_page_of_a_person_leads_to_what_they_did(pages, forge):

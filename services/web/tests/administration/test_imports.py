@@ -31,7 +31,7 @@ async def test_an_import_is_begun_with_the_fields_of_the_form(pages, forge):
 
 async def test_a_trial_shows_what_would_come_and_keeps_the_form(pages, forge):
     forge.changed = {"repositories": ["app-1"], "taken": ["lib"], "excluded": 4, "is_complete": True}
-    shown = await pages.submit(PATH, "Show what would come", caller=ROOT, **FIELDS)
+    shown = await pages.submit(PATH, "Preview import", caller=ROOT, **FIELDS)
     assert "1 repository would come. 4 are left out by the patterns, and 1" in shown.text
     assert 'value="app-* lib"' in shown.text
     assert "t0ken" not in shown.text
@@ -56,7 +56,7 @@ async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge)
     assert "1 at the source did not join their teams: &lt;cat&gt;." in shown
     assert 'http-equiv="refresh"' in shown
     assert 'http-equiv="refresh"' not in (await pages.get(f"{PATH}/1?refresh=no", ROOT)).text
-    await pages.submit(f"{PATH}/1", "Cancel the import", caller=ROOT)
+    await pages.submit(f"{PATH}/1", "Cancel import", caller=ROOT)
     assert forge.sent[-1][:2] == ("DELETE", f"{PATH}/1")
 
 
@@ -66,5 +66,5 @@ async def test_an_import_that_failed_shows_why_and_is_not_cancelled(pages, forge
     forge.answers |= {f"{PATH}/1/teams": [], f"{PATH}/1/absent_members": []}
     shown = (await pages.get(f"{PATH}/1", ROOT)).text
     assert "the remote refused the credentials" in shown
-    assert "Cancel the import" not in shown
+    assert "Cancel import" not in shown
     assert 'http-equiv="refresh"' not in shown

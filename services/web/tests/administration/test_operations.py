@@ -60,7 +60,7 @@ async def test_an_administrator_sees_events_that_wait_and_tries_them_once_more(p
     shown = (await pages.get("/admin/events", ROOT)).text
     assert "&lt;b&gt;no row&lt;/b&gt;" in shown
     assert "2.9 MiB" in shown
-    answer = await pages.submit(shown, "Try once more", to="/admin/events", caller=ROOT)
+    answer = await pages.submit(shown, "Try again", to="/admin/events", caller=ROOT)
     assert "1 applied, 0 left, 1 on the way again" in answer.text
 
 
@@ -82,7 +82,7 @@ async def test_an_administrator_reads_who_did_what(pages, forge):
     assert "push, create" in shown
     assert 'value="ann"' in shown
     assert '<label for="action">Action</label>' in shown
-    assert 'id="action-hint">Begins with, such as token.<' in shown
+    assert 'id="action-hint">Prefix, such as token.<' in shown
 
 
 async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
@@ -98,7 +98,7 @@ async def test_a_service_that_is_down_hides_nothing_of_the_others(pages, forge):
         assert (answer.status_code, answer.text.count("does not answer")) == (200, 1)
         assert "hooks does not answer" in answer.text
         assert row in answer.text
-    answer = await pages.submit(shown, "Try once more", to="/admin/events", caller=ROOT)
+    answer = await pages.submit(shown, "Try again", to="/admin/events", caller=ROOT)
     assert (answer.status_code, answer.text.count('role="alert"')) == (503, 1)
     assert "no row" in answer.text
     page = (await pages.get("/admin/tasks", ROOT)).text

@@ -42,7 +42,7 @@ async def test_a_token_of_scim_is_made_shown_once_and_deleted(pages, forge):
     row = {"id": 7, "name": "Entra", "token": "", "created_at": MOMENT, "last_used_at": None}
     forge.answers |= {PAGE: SOURCE, f"{PAGE}/scim_tokens": [row]}
     forge.changed = row | {"token": "scim_secret"}
-    created = await pages.submit(PAGE, "Make the token", to=PAGE, caller=ROOT, client="Okta")
+    created = await pages.submit(PAGE, "Create token", to=PAGE, caller=ROOT, client="Okta")
     assert (created.status_code, "scim_secret" in created.text) == (200, True)
     assert forge.sent[-1] == ("POST", f"{PAGE}/scim_tokens", {"name": "Okta"})
     shown = (await pages.get(PAGE, ROOT)).text
@@ -55,7 +55,7 @@ async def test_a_new_provider_is_added_and_shown(pages, forge):
     forge.answers |= {"/admin/auths": [], PAGE: SOURCE}
     forge.changed = SOURCE
     fields = {"name": "corp", "issuer": "https://id.example.org", "client_id": "ingot", "secret": "s"}
-    done = await pages.submit("/admin/auths", "Add the provider", to="/admin/auths", caller=ROOT, **fields)
+    done = await pages.submit("/admin/auths", "Add provider", to="/admin/auths", caller=ROOT, **fields)
     assert (done.status_code, done.headers["location"]) == (303, PAGE)
     method, path, body = forge.sent[-1]
     assert (method, path, body["name"], body["secret"]) == ("POST", "/admin/auths", "corp", "s")
@@ -92,7 +92,7 @@ async def test_a_new_directory_is_added(pages, forge):
     forge.changed = DIRECTORY
     fields = {"name": "corp", "url": "ldaps://ldap.example.org", "base_dn": "dc=x", "secret": "s"}
     page = "/admin/auths?kind=ldap"
-    done = await pages.submit(page, "Add the directory", to="/admin/auths", caller=ROOT, **fields)
+    done = await pages.submit(page, "Add directory", to="/admin/auths", caller=ROOT, **fields)
     assert (done.status_code, done.headers["location"]) == (303, PAGE)
     method, path, body = forge.sent[-1]
     assert (method, path, body["secret"], body["config"]["kind"]) == ("POST", "/admin/auths", "s", "ldap")

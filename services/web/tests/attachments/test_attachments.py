@@ -10,10 +10,10 @@ from ..test_forms import ANSWERS, COMMENT_ON_LINE
 from ..world import ANN, World
 
 REVIEW = f"{HOME}/pulls/1/reviews/7"
-ON_LINE = ("/ann/demo/pulls/1/comments/5", "Save the comment", f"{HOME}/pulls/comments/5", f"{HOME}/issues/1")
+ON_LINE = ("/ann/demo/pulls/1/comments/5", "Save comment", f"{HOME}/pulls/comments/5", f"{HOME}/issues/1")
 EDITS = (
     ("/ann/demo/issues/1/edit", "Save", f"{HOME}/issues/1", f"{HOME}/issues/1"),
-    ("/ann/demo/comments/5", "Save the comment", f"{HOME}/issues/comments/5", f"{HOME}/issues/comments/5"),
+    ("/ann/demo/comments/5", "Save comment", f"{HOME}/issues/comments/5", f"{HOME}/issues/comments/5"),
     ON_LINE,
 )
 """The address of a form, its button, its change, and the owner of its files."""

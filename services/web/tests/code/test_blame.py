@@ -30,4 +30,4 @@ async def test_lines_are_shown_with_their_commit_as_far_as_a_page_goes(pages, fo
     assert shown.count('<tr id="L') == MOST_LINES
     assert "Commit 2" in shown
     assert ("Commit 3" in shown) is (more == 0)
-    assert ("too long to be shown" in shown, said in shown) == (more > 0, True)
+    assert ("too long to show" in shown, said in shown) == (more > 0, True)

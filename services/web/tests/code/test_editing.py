@@ -29,7 +29,7 @@ async def test_a_file_is_changed_in_a_form_and_shown_afterwards(pages, forge):
     (method, path, body) = forge.sent[0]
     assert (method, path, body["branch"]) == ("POST", f"{HOME}/contents", "fix#1")
     assert body["files"][0]["content"] == b64encode(b"one\n").decode()
-    await pages.submit("/ann/demo/_delete/fix%231/a.txt", "Delete the file")
+    await pages.submit("/ann/demo/_delete/fix%231/a.txt", "Delete file")
     assert forge.sent[1][2]["files"] == [{"operation": "delete", "path": "a.txt", "sha": "1" * 40}]
 
 
@@ -54,7 +54,7 @@ BRANCH = f"{HOME}/branches/rel/1"
 @pytest.mark.parametrize("act", ["new", "edit", "delete", "upload"])
 async def test_where_a_rule_forbids_to_push_a_new_branch_is_chosen_from_the_start(pages, forge, act):
     forge.answers |= {FILE: _file(), f"{HOME}/git/refs/heads/rel": [{"ref": "refs/heads/rel/1"}]}
-    page, button = f"/ann/demo/_{act}/rel/1/a.txt", "Delete the file" if act == "delete" else "Commit"
+    page, button = f"/ann/demo/_{act}/rel/1/a.txt", "Delete file" if act == "delete" else "Commit"
     words = "A rule keeps you from pushing to rel/1: commit to a new branch."
     for may_push, to in ((True, "branch"), (False, "new")):
         forge.answers[BRANCH] = {"name": "rel/1", "protected": True, "user_can_push": may_push}
@@ -102,7 +102,7 @@ async def test_a_file_that_lfs_keeps_does_not_come_through_the_pages(pages, forg
     shown = await pages.get("/ann/demo/src/branch/main/a.txt")
     raw = await pages.get("/ann/demo/raw/branch/main/a.txt")
 
-    assert "LFS keeps this file: 2.0 GiB" in shown.text
+    assert "Stored with Git LFS: 2.0 GiB" in shown.text
     assert raw.headers["location"] == f"/api/v1{HOME}/raw/a.txt?ref=refs/heads/main"
     assert not [path for path in forge.read_paths if "/raw/" in path]
 
@@ -116,7 +116,7 @@ async def test_a_raw_file_has_one_charset(pages, forge):
 
 
 async def test_a_branch_is_shown_when_it_was_made_whatever_its_name(pages):
-    answer = await pages.submit("/ann/demo/branches", "Make the branch", **{"name": "fix#1", "from": "main"})
+    answer = await pages.submit("/ann/demo/branches", "Create branch", **{"name": "fix#1", "from": "main"})
 
     assert answer.headers["location"] == "/ann/demo/src/branch/fix%231"
 

@@ -29,20 +29,20 @@ async def test_a_file_of_very_many_lines_is_shown_as_far_as_a_page_goes(pages, f
     assert shown.count('<tr id="L') == MOST_LINES
     assert len(shown) < 1_000_000
     assert "100000 lines" in shown
-    assert f"{100_000 - MOST_LINES} more lines: too long to be shown here." in shown
-    assert f'<a href="/ann/demo/raw/{place}">The whole file, raw</a>' in shown
+    assert f"{100_000 - MOST_LINES} more lines: too long to show." in shown
+    assert f'<a href="/ann/demo/raw/{place}">Whole file, raw</a>' in shown
 
 
 async def test_a_file_that_fits_is_shown_whole(pages, forge):
     place = put(forge, "a.txt", "x\n" * MOST_LINES)
     shown = (await pages.get(f"/ann/demo/src/{place}")).text
-    assert (f'id="L{MOST_LINES}"' in shown, "too long to be shown" in shown) == (True, False)
+    assert (f'id="L{MOST_LINES}"' in shown, "too long to show" in shown) == (True, False)
 
 
 async def test_who_may_not_change_a_file_is_led_to_a_fork(pages, forge):
     page, way = (
         f"/ann/demo/src/{put(forge, 'a.txt', 'x')}",
-        'href="/ann/demo/fork">Fork it to change this</a>',
+        'href="/ann/demo/fork">Fork to edit</a>',
     )
     assert way not in (await pages.get(page, ANN)).text
     own = forge.answers[HOME]

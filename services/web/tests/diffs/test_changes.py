@@ -96,7 +96,9 @@ async def test_changes_as_text_are_as_private_as_the_page(pages, forge):
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(("status", "shown", "says"), [(413, 200, "too many to be shown"), (503, 503, "")])
+@pytest.mark.parametrize(
+    ("status", "shown", "says"), [(413, 200, "too many changes to show"), (503, 503, "")]
+)
 async def test_changes_without_an_end_are_told_from_a_service_that_is_away(pages, forge, status, shown, says):
     commit = DROPPED["commit"] | {"verification": None}
     forge.answers[f"{HOME}/git/commits/{'1' * 40}"] = DROPPED | {"commit": commit}

@@ -22,7 +22,7 @@ def old_session(forge):
 
 
 async def test_a_form_of_an_old_session_is_kept_and_sent_after_the_proof(pages, old_session):
-    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    page = await pages.submit(PAGE, "Add key", to=PAGE, **KEY)
     assert (page.status_code, old_session.sent) == (403, [])
     assert "Confirm that it is you" in page.text
     assert 'value="my &#34;laptop&#34; &lt;1&gt;"' in page.text
@@ -47,7 +47,7 @@ async def test_another_way_to_write_the_path_needs_the_proof_as_well(pages, old_
 
 
 async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
-    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    page = await pages.submit(PAGE, "Add key", to=PAGE, **KEY)
     for status, words in ((422, "The password or the code is wrong"), (429, "refused"), (403, "refused")):
         old_session.refusals["/user/proof"] = (status, b'{"message": "refused", "url": ""}')
         again = await pages.submit(page.text, "Confirm and continue", to=PAGE, proof_password="guess")
@@ -58,7 +58,7 @@ async def test_a_wrong_proof_is_asked_again_with_the_form(pages, old_session):
 
 async def test_a_passkey_is_a_proof(pages, old_session):
     old_session.answers["/user/proof"] = OLD | {"passkey_options": '{"challenge": "AA"}', "state": "sealed"}
-    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    page = await pages.submit(PAGE, "Add key", to=PAGE, **KEY)
     assert 'data-options="{&#34;challenge&#34;: &#34;AA&#34;}"' in page.text
     assert '<script type="module" src="/login/passkeys.js">' in page.text
     assert "Passkeys need JavaScript" in page.text
@@ -69,7 +69,7 @@ async def test_a_passkey_is_a_proof(pages, old_session):
 
 async def test_an_account_without_password_and_passkey_signs_in_again(pages, old_session):
     old_session.answers["/user/proof"] = OLD | {"password": False, "passkey_options": ""}
-    page = await pages.submit(PAGE, "Add the key", to=PAGE, **KEY)
+    page = await pages.submit(PAGE, "Add key", to=PAGE, **KEY)
     assert "Sign out, and sign in again" in page.text
     assert not re.search("proof_password", page.text)
 
@@ -79,7 +79,7 @@ async def test_an_account_without_password_and_passkey_signs_in_again(pages, old
     [
         ("/ann/demo/settings/collaboration", "Save", {"login": "zoe", "permission": "admin"}),
         ("/ann/demo/settings/collaboration", "Invite person", {"email": "z@x.example"}),
-        ("/org/crew/settings/teams/1", "Take them in", {"login": "zoe"}),
+        ("/org/crew/settings/teams/1", "Add member", {"login": "zoe"}),
         ("/org/crew/settings/teams/1", "Invite person", {"email": "z@x.example"}),
     ],
 )

@@ -72,15 +72,15 @@ async def test_a_deleted_branch_is_named_and_can_be_restored(pages, forge):
     assert forge.sent[0][:2] == ("DELETE", f"{HOME}/branches/topic")
     address = gone.headers["location"]
     shown = (await pages.get(address, ANN)).text
-    await pages.submit(shown, "Restore it", to="/branches")
+    await pages.submit(shown, "Restore branch", to="/branches")
     assert forge.sent[1][2] == {"new_branch_name": "topic", "old_ref_name": moved}
     for other in (
         f"{page}?deleted=topic&sha={moved}",
         address.replace("topic", "other"),
         address.replace(moved, "3" * 40),
     ):
-        assert "Restore it" not in (await pages.get(other, ANN)).text, other
-    assert "Restore it" not in (await pages.get(address, BOB)).text
+        assert "Restore branch" not in (await pages.get(other, ANN)).text, other
+    assert "Restore branch" not in (await pages.get(address, BOB)).text
     forge.answers[f"{HOME}/branches"] *= 31
     shown = (await pages.get(address, ANN)).text
     assert 'href="/ann/demo/branches?page=2"' in shown, "other pages do not say again what was deleted"

@@ -168,8 +168,8 @@ def _commit(parents=1):
 
 async def _revert(pages, **fields):
     """Send the form on the page of the commit."""
-    form = form_of((await pages.get(COMMIT_PAGE, ANN)).text, "/revert", "Revert the commit")
-    return await pages.post(form.action, form.press("Revert the commit", **fields), ANN)
+    form = form_of((await pages.get(COMMIT_PAGE, ANN)).text, "/revert", "Create revert commit")
+    return await pages.post(form.action, form.press("Create revert commit", **fields), ANN)
 
 
 async def test_the_page_of_a_commit_counts_its_lines_once(pages, forge):
@@ -194,7 +194,7 @@ async def test_a_commit_offers_its_revert_to_who_may_push(pages, forge, parents,
         forge.answers[HOME] = repository
         shown = (await pages.get(COMMIT_PAGE, caller)).text
         assert (f"<code>git revert {options}1111111111</code>" in shown) is is_offered
-        assert ('<summary>Revert it</summary><form id="revert"' in shown) is is_offered
+        assert ('<summary>Revert commit</summary><form id="revert"' in shown) is is_offered
 
 
 @pytest.mark.parametrize(("fields", "new_branch", "place"), [
@@ -220,8 +220,8 @@ async def test_a_revert_that_is_refused_says_why_and_keeps_what_was_written(page
     words = {"branch": "next", "to": "branch", "message": "Say less"}
     refused = await _revert(pages, **words)
     assert (refused.status_code, "later commits changed the same in a.py" in refused.text) == (409, True)
-    assert "<details open><summary>Revert it" in refused.text
-    values = form_of(refused.text, "/revert", "Revert the commit").values
+    assert "<details open><summary>Revert commit" in refused.text
+    values = form_of(refused.text, "/revert", "Create revert commit").values
     assert {name: values[name] for name in words} == {name: [value] for name, value in words.items()}
 
 

@@ -50,7 +50,7 @@ async def test_in_a_fork_the_way_to_the_parent_stands_out_and_not_a_pull_request
     leads = is_fork and ":" not in head
     assert ('<a class="button primary" href="/bob/demo/compare/trunk...ann:topic">' in shown) is leads
     assert ("<strong>Open a pull request in ann/demo itself</strong>" in shown) is leads
-    assert ("<button>Open the pull request</button>" in shown) is leads
+    assert ("<button>Create pull request</button>" in shown) is leads
 
 
 async def test_the_changes_of_a_comparison_and_a_pull_request_are_there_as_text(pages, forge):
@@ -64,7 +64,7 @@ async def test_the_changes_of_a_comparison_and_a_pull_request_are_there_as_text(
         ("pulls/1/files", f"pulls/1.diff?commit_id={OPEN['head']['sha']}&amp;base_branch=main"),
     ):
         shown = (await pages.get(f"/ann/demo/{page}")).text
-        assert f'<a href="/ann/demo/{address}">The diff as text</a>' in shown
+        assert f'<a href="/ann/demo/{address}">Raw diff</a>' in shown
 
 
 async def test_a_picture_of_a_comparison_is_shown_as_it_was_and_as_it_is(pages, forge):
@@ -83,7 +83,7 @@ async def test_maintainers_may_push_to_the_branch_of_a_fork_if_its_author_says_s
     forge.answers[f"{HOME}/compare/main...bob:topic"] = COMPARED
     page = "/ann/demo/compare/main...bob:topic"
     chosen = {"maintainers": "1"} if allow else {}
-    await pages.submit(page, "Open the pull request", to="bob%3Atopic", title="T", **chosen)
+    await pages.submit(page, "Create pull request", to="bob%3Atopic", title="T", **chosen)
     (body,) = (body for method, path, body in forge.sent if (method, path) == ("POST", f"{HOME}/pulls"))
     assert body["allow_maintainer_edit"] is allow
 

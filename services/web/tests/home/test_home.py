@@ -29,7 +29,7 @@ async def test_the_first_page_leads_to_own_organizations(pages, forge):
 
 async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge):
     forge.answers |= {"/notifications/new": {"new": 0}, "/repos/issues/search": []}
-    assert "No review, assigned issue or mention waits for you." in (await pages.get("/", ANN)).text
+    assert "No reviews, assigned issues or mentions." in (await pages.get("/", ANN)).text
     row = issue(title="Look", repository={"full_name": "ann/demo"})
     forge.answers["/repos/issues/search"] = [row] * 8
     shown = (await pages.get("/", ANN)).text

@@ -78,7 +78,7 @@ async def test_the_author_of_a_pull_request_is_no_reviewer_of_it(pages, forge):
         f"{HOME}/pulls/1": pull(),
         f"{HOME}/reviewers": [ANN_USER],
     }
-    assert "Nobody else has access" in (await pages.get(f"{PAGE}/reviewers", ANN)).text
+    assert "No other people have access" in (await pages.get(f"{PAGE}/reviewers", ANN)).text
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ async def test_a_new_issue_gets_what_was_chosen(pages, forge):
     }
     forge.changed = {"number": 1, "body": ""}
     chosen = {"title": "It flickers", "labels": "1", "assignees": "ann", "milestone": "3"}
-    await pages.submit("/ann/demo/issues/new", "Open the issue", to="/issues/new", **chosen)
+    await pages.submit("/ann/demo/issues/new", "Create issue", to="/issues/new", **chosen)
     values = {"labels": [1], "assignees": ["ann"], "milestone": 3}
     assert forge.sent == [("POST", f"{HOME}/issues", {"title": "It flickers", "body": "", **values})]
 

@@ -12,9 +12,9 @@ PAGE, PATH = "/ann/demo/comments/5", f"{HOME}/issues/comments/5"
 
 async def test_a_comment_is_changed_and_removed(pages, forge):
     forge.answers[PATH] = COMMENT | {"body": "a\n<b>"}
-    changed = await pages.submit(PAGE, "Save the comment", to="/comments/5")
+    changed = await pages.submit(PAGE, "Save comment", to="/comments/5")
     assert changed.headers["location"] == "/ann/demo/issues/comments/5"
-    removed = await pages.submit(PAGE, "Delete the comment", to="/comments/5/delete")
+    removed = await pages.submit(PAGE, "Delete comment", to="/comments/5/delete")
     assert removed.headers["location"] == "/ann/demo/issues/1"
     assert forge.sent == [("PATCH", PATH, {"body": "a\n<b>"}), ("DELETE", PATH, {})]
 
@@ -27,7 +27,7 @@ async def test_the_way_to_a_comment_leads_to_its_page_of_the_timeline(pages, for
     reaction = {"token": pages.form_token(ANN, at=time.time()), "comment": "5", "content": "heart"}
     reacted = await pages.post("/ann/demo/issues/1/reactions", reaction, ANN)
     assert reacted.headers["location"] == "/ann/demo/issues/comments/5"
-    removed = await pages.submit(PAGE, "Delete the comment", to="/comments/5/delete")
+    removed = await pages.submit(PAGE, "Delete comment", to="/comments/5/delete")
     assert removed.headers["location"] == "/ann/demo/issues/1?page=2"
 
 

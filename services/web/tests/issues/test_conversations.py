@@ -253,11 +253,11 @@ async def test_issues_are_those_of_somebody_in_the_order_that_the_address_says(p
     ]
     for words in ("Author: bob", "Assignee: carl", "Label: bug", "Order: Oldest"):
         assert f'<summary class="button quiet">{words}<' in shown
-    assert 'href="?state=open">Clear the filters</a>' in shown
+    assert 'href="?state=open">Clear filters</a>' in shown
     milestone = (await pages.get("/ann/demo/issues?milestone=Next+year&sort=other&state=all", ANN)).text
     assert '<summary class="button quiet">Milestone: Next year<' in milestone
     assert ("Order<" in milestone, 'href="?state=all" rel="nofollow">Clear' in milestone) == (True, True)
-    assert "Clear the filters" not in (await pages.get("/ann/demo/issues?state=closed", ANN)).text
+    assert "Clear filters" not in (await pages.get("/ann/demo/issues?state=closed", ANN)).text
 
 
 async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, forge):
@@ -267,7 +267,7 @@ async def test_an_issue_that_is_refused_keeps_its_labels_and_milestone(pages, fo
     forge.answers[f"{HOME}/milestones"] = [{"id": 7, "title": "Next"}]
     forge.refuses = 422
     chosen = {"title": "It leaks", "labels": "2", "milestone": "7"}
-    refused = (await pages.submit("/ann/demo/issues/new", "Open the issue", to="/issues/new", **chosen)).text
+    refused = (await pages.submit("/ann/demo/issues/new", "Create issue", to="/issues/new", **chosen)).text
     assert [f'value="{number}" checked' in refused for number in (1, 2)] == [False, True]
     assert 'name="milestone" value="7" checked' in refused
 

@@ -32,7 +32,7 @@ async def test_what_the_repository_does_not_track_has_no_form(pages, forge):
     ("text", "named"), [("#3", (3, "", "")), ("3", (3, "", "")), ("ann/demo#12", (12, "ann", "demo"))]
 )
 async def test_an_issue_is_named_by_its_number(pages, forge, text, named):
-    await pages.submit("/ann/demo/issues/1/facts", "It blocks this one", to="/facts", issue=text)
+    await pages.submit("/ann/demo/issues/1/facts", "Add blocking issue", to="/facts", issue=text)
     body = dict(zip(("index", "owner", "repo"), named, strict=True))
     assert forge.sent == [("POST", f"{FACTS}/dependencies", body)]
 
@@ -40,7 +40,7 @@ async def test_an_issue_is_named_by_its_number(pages, forge, text, named):
 @pytest.mark.parametrize("text", ["", "#", "#x", "ann/demo", "#-1", "#٣", "#" + "9" * 5000])
 async def test_what_names_no_issue_is_refused(pages, forge, text):
     page = "/ann/demo/issues/1/facts"
-    refused = await pages.submit(page, "It blocks this one", to="/facts", issue=text)
+    refused = await pages.submit(page, "Add blocking issue", to="/facts", issue=text)
     assert (refused.status_code, "is the number of an issue" in refused.text, forge.sent) == (422, True, [])
 
 
@@ -54,9 +54,9 @@ async def test_a_stopwatch_is_started_and_stopped_on_its_own_issue(pages, forge)
     page, path = "/ann/demo/issues/1/facts", f"{FACTS}/stopwatch"
     for other in ({"issue_index": 2}, {"repo_name": "other"}):
         forge.answers["/user/stopwatches"] = [STOPWATCH | other]
-        await pages.submit(page, "Start a stopwatch", to="/facts")
+        await pages.submit(page, "Start stopwatch", to="/facts")
     forge.answers["/user/stopwatches"] = [STOPWATCH]
-    for button in ("Stop it", "Forget its time"):
+    for button in ("Stop stopwatch", "Discard time"):
         await pages.submit(page, button, to="/facts")
     assert [(method, target) for method, target, _ in forge.sent] == [
         ("POST", f"{path}/start"),
@@ -88,13 +88,13 @@ async def test_what_an_issue_blocks_stands_beside_what_blocks_it(pages, forge):
 async def test_an_issue_is_deleted_once_its_number_was_typed_by_who_administers(pages, forge, one, place):
     forge.answers[FACTS] = one
     page = "/ann/demo/issues/1/facts"
-    refused = await pages.submit(page, "Delete it", to="/facts", typed="1")
+    refused = await pages.submit(page, "Delete permanently", to="/facts", typed="1")
     assert (refused.status_code, "type #1 to do that" in refused.text.lower(), forge.sent) == (422, True, [])
     assert 'name="typed" type="text" value="1"' in refused.text
-    deleted = await pages.submit(page, "Delete it", to="/facts", typed="#1")
+    deleted = await pages.submit(page, "Delete permanently", to="/facts", typed="#1")
     assert (deleted.headers["location"], forge.sent) == (f"/ann/demo/{place}", [("DELETE", FACTS, {})])
     forge.answers[HOME]["permissions"]["admin"] = False
-    assert "Delete it" not in (await pages.get(page, ANN)).text
+    assert "Delete permanently" not in (await pages.get(page, ANN)).text
     forbidden = {"token": pages.form_token(ANN, at=time.time()), "do": "delete", "typed": "1"}
     assert (await pages.post(page, forbidden, ANN)).status_code == 403
     assert len(forge.sent) == 1

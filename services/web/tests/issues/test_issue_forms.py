@@ -15,10 +15,10 @@ PAGE = "/ann/demo/issues/new"
 ADDRESS = f"{PAGE}?template=bug.yaml"
 
 
-def field(kind="input", label="Version", *, required=False, id="", visible=(), is_number=False, **more):  # noqa: A002
+def field(kind="input", label="Version", *, required=False, name="", visible=(), is_number=False, **more):
     return {
         "type": kind,
-        "id": id,
+        "id": name,
         "attributes": {"label": label, **more},
         "validations": {"required": required, "is_number": is_number},
         "visible": list(visible),
@@ -27,12 +27,15 @@ def field(kind="input", label="Version", *, required=False, id="", visible=(), i
 
 FIELDS = [
     field("markdown", "", value="**Thank** you"),
-    field(required=True, id="version", placeholder="1.0", description="As *it* says"),
-    field("textarea", "Log", id="log", render="sh"),
-    field("dropdown", "System", id="system", options=["a", "b"], default=1),
+    field(required=True, name="version", placeholder="1.0", description="As *it* says"),
+    field("textarea", "Log", name="log", render="sh"),
+    field("dropdown", "System", name="system", options=["a", "b"], default=1),
     field("dropdown", "Parts", multiple=True, options=["x", "y", "z"]),
     field(
-        "checkboxes", "Terms", id="terms", options=[{"label": "Agreed", "required": True}, {"label": "Mail"}]
+        "checkboxes",
+        "Terms",
+        name="terms",
+        options=[{"label": "Agreed", "required": True}, {"label": "Mail"}],
     ),
 ]
 TEMPLATE = {
@@ -68,12 +71,12 @@ async def test_each_question_is_a_field_and_the_text_is_composed_of_the_answers(
     assert 'id="field-version-hint">As <em>it</em> says</p>' in shown
     assert 'placeholder="1.0" autocomplete="off" required' in shown
     assert len(forge.rendered) == 1
-    form = form_of(shown, PAGE, "Open the issue")
+    form = form_of(shown, PAGE, "Create issue")
     assert form.values["field-system"] == ["b"]
     assert (form.values["labels"], form.values["assignees"]) == (["3"], ["ann"])
     await pages.submit(
         shown,
-        "Open the issue",
+        "Create issue",
         to=PAGE,
         **{
             "title": "Bug: dark",
@@ -98,13 +101,13 @@ async def test_each_question_is_a_field_and_the_text_is_composed_of_the_answers(
 
 async def test_a_missing_answer_is_said_next_to_its_field_and_the_others_stay(pages, forge):
     refused = await pages.submit(
-        ADDRESS, "Open the issue", to=PAGE, **{"field-log": "so", "field-system": "", "field-4.": ["y"]}
+        ADDRESS, "Create issue", to=PAGE, **{"field-log": "so", "field-system": "", "field-4.": ["y"]}
     )
     assert (refused.status_code, forge.sent) == (422, [])
     assert 'id="field-version-fault">Fill in this field</p>' in refused.text
     assert '<p class="fault">Select: Agreed</p>' in refused.text
     assert re.findall(r'id="([^"]*)"[^>]* autofocus', refused.text) == ["field-version"]
-    values = form_of(refused.text, PAGE, "Open the issue").values
+    values = form_of(refused.text, PAGE, "Create issue").values
     answers = {name: values[name] for name in ("field-log", "field-system", "field-4.", "template", "title")}
     assert answers == {
         "field-log": ["so"],
@@ -118,25 +121,23 @@ async def test_a_missing_answer_is_said_next_to_its_field_and_the_others_stay(pa
 async def test_a_refusal_of_issues_keeps_the_answers(pages, forge):
     forge.refuses = 422
     answers = {"field-version": "1", "field-terms": ["Agreed"]}
-    refused = await pages.submit(ADDRESS, "Open the issue", to=PAGE, **answers)
-    values = form_of(refused.text, PAGE, "Open the issue").values
+    refused = await pages.submit(ADDRESS, "Create issue", to=PAGE, **answers)
+    values = form_of(refused.text, PAGE, "Create issue").values
     assert (values["field-version"], values["field-terms"]) == (["1"], ["Agreed"])
 
 
 async def test_answers_stay_when_the_form_was_changed_meanwhile(pages, forge):
     shown = (await pages.get(ADDRESS, ANN)).text
     forge.answers[f"{HOME}/issue_templates"] = []
-    refused = await pages.submit(
-        shown, "Open the issue", to=PAGE, **{"field-version": "1", "field-log": "so"}
-    )
+    refused = await pages.submit(shown, "Create issue", to=PAGE, **{"field-version": "1", "field-log": "so"})
     assert (refused.status_code, forge.sent) == (409, [])
-    [body] = form_of(refused.text, PAGE, "Open the issue").values["body"]
+    [body] = form_of(refused.text, PAGE, "Create issue").values["body"]
     assert body.replace("\r\n", "\n") == "1\n\nso\n\nb"
 
 
 async def test_a_link_fills_in_answers(pages, forge):
     shown = (await pages.get(f"{ADDRESS}&version=2%22&system=a", ANN)).text
-    values = form_of(shown, PAGE, "Open the issue").values
+    values = form_of(shown, PAGE, "Create issue").values
     assert (values["field-version"], values["field-system"]) == (['2"'], ["a"])
 
 
@@ -199,7 +200,7 @@ def test_the_text_is_composed_as_gitea_does(question, answers, text):
 async def test_attributes_of_a_wrong_kind_are_ignored(pages, forge, kind, attributes):
     broken = {"type": kind, "id": "", "attributes": attributes}
     forge.answers[f"{HOME}/issue_templates"] = [TEMPLATE | {"body": [broken, broken]}]
-    done = await pages.submit(ADDRESS, "Open the issue", to=PAGE)
+    done = await pages.submit(ADDRESS, "Create issue", to=PAGE)
     assert done.status_code == 303
 
 

@@ -62,14 +62,14 @@ async def test_the_page_of_a_new_issue_offers_templates_and_other_addresses(page
     assert f'href="{ADDRESS}">Bug</a>' in shown
     assert "It &lt;breaks&gt;" in shown
     assert ('href="https://chat.example/"' in shown, "javascript:" in shown) == (True, False)
-    assert form_of(shown, PAGE, "Open the issue").values["body"] == [""]
+    assert form_of(shown, PAGE, "Create issue").values["body"] == [""]
 
 
 async def test_an_issue_begins_with_what_its_template_says(pages, forge):
     forge.changed = {"number": 2, "body": ""}
     shown = (await pages.get(ADDRESS, ANN)).text
     assert ("<h1>New issue: Bug</h1>" in shown, f'href="{PAGE}">Another kind' in shown) == (True, True)
-    await pages.submit(shown, "Open the issue", to=PAGE)
+    await pages.submit(shown, "Create issue", to=PAGE)
     body = {"title": "Bug:", "body": "What happened?\n", "labels": [3]}
     assert forge.sent == [("POST", f"{HOME}/issues", body)]
 
@@ -78,7 +78,7 @@ async def test_the_questions_of_a_form_that_is_too_large_are_headings(pages, for
     more = [{"type": "markdown", "id": "", "attributes": {}}] * MOST_FIELDS
     forge.answers[f"{HOME}/issue_templates"] = [IDEA | {"body": FIELDS + more}]
     shown = (await pages.get(f"{PAGE}?template=idea.yaml", ANN)).text
-    [body] = form_of(shown, PAGE, "Open the issue").values["body"]
+    [body] = form_of(shown, PAGE, "Create issue").values["body"]
     assert body.replace("\r\n", "\n") == (
         "### Version\n\n<!-- as it says -->\n\n1\n\n### more\n\n### System\n\n<!-- a, 2 -->\n\n"
         "### Sure?\n\n- [ ] Yes\n- [ ] No\n\n### odd"
@@ -92,9 +92,9 @@ async def test_who_begins_without_a_template(pages, forge, pushes, blank, has_fo
     forge.answers[HOME]["permissions"] = {"admin": False, "push": pushes, "pull": True}
     forge.answers[f"{HOME}/issue_config"] = config(blank=blank)
     shown = (await pages.get(PAGE, BOB)).text
-    assert ("Open the issue" in shown, ">Bug</a>" in shown) == (has_form, True)
-    assert "Open the issue" in (await pages.get(ADDRESS, BOB)).text
-    assert "Open the issue" in (await pages.get(f"{PAGE}?title=From+a+link", BOB)).text
+    assert ("Create issue" in shown, ">Bug</a>" in shown) == (has_form, True)
+    assert "Create issue" in (await pages.get(ADDRESS, BOB)).text
+    assert "Create issue" in (await pages.get(f"{PAGE}?title=From+a+link", BOB)).text
 
 
 async def test_an_issue_that_is_refused_is_still_in_its_form_and_no_template_is_offered(pages, forge):
@@ -102,8 +102,8 @@ async def test_an_issue_that_is_refused_is_still_in_its_form_and_no_template_is_
     forge.answers[f"{HOME}/milestones"] = [{"id": 7, "title": "One"}]
     forge.refuses = 422
     fields = {"title": "mine", "body": "so", "labels": ["4"], "milestone": "7"}
-    refused = await pages.submit(ADDRESS, "Open the issue", to=PAGE, **fields)
-    values = form_of(refused.text, PAGE, "Open the issue").values
+    refused = await pages.submit(ADDRESS, "Create issue", to=PAGE, **fields)
+    values = form_of(refused.text, PAGE, "Create issue").values
     assert {name: values[name] for name in fields} == {
         "title": ["mine"],
         "body": ["so"],
@@ -116,4 +116,4 @@ async def test_an_issue_that_is_refused_is_still_in_its_form_and_no_template_is_
 @pytest.mark.parametrize("status", [404, 409])
 async def test_a_repository_whose_files_are_not_there_takes_issues(pages, forge, status):
     forge.failures |= {f"{HOME}/{name}": status for name in ("issue_templates", "issue_config")}
-    assert "Open the issue" in (await pages.get(PAGE, ANN)).text
+    assert "Create issue" in (await pages.get(PAGE, ANN)).text

@@ -21,8 +21,8 @@ LISTS = (("/ann/demo/labels", f"{HOME}/labels"), ("/org/crew/settings/labels", "
 async def test_a_label_is_made_changed_and_removed(pages, forge, page, path):
     forge.answers |= {path: [LABEL], "/orgs/crew": ORGANIZATION}
     new = {"name": "sea", "color": "#0000ff", "description": "wet"}
-    await pages.submit(page, "Make the label", to=f"{page}/new", **new)
-    await pages.submit(page, "Save the label", to=f"{page}/edit", name="fault")
+    await pages.submit(page, "Create label", to=f"{page}/new", **new)
+    await pages.submit(page, "Save label", to=f"{page}/edit", name="fault")
     removed = await pages.submit(page, "Delete bug", to=f"{page}/delete")
     assert removed.headers["location"] == page
     body = {"name": "fault", "color": "#ff0000", "description": "wrong"}
@@ -33,7 +33,7 @@ async def test_a_label_is_made_changed_and_removed(pages, forge, page, path):
 async def test_what_was_written_about_a_label_is_in_its_form_when_it_is_refused(pages, forge, page, path):
     forge.answers |= {path: [LABEL], "/orgs/crew": ORGANIZATION}
     forge.refuses = 422
-    for button, to, is_open in (("Save the label", "edit", True), ("Make the label", "new", False)):
+    for button, to, is_open in (("Save label", "edit", True), ("Create label", "new", False)):
         refused = await pages.submit(page, button, to=f"{page}/{to}", name="taken")
         assert (refused.status_code, refused.text.count('value="taken"')) == (422, 1)
         assert ('class="menu end wide" open' in refused.text) is is_open
@@ -43,7 +43,7 @@ async def test_a_form_that_is_refused_for_a_while_says_for_how_long(pages, forge
     path = f"{HOME}/labels"
     forge.answers[path] = [LABEL]
     forge.refuses, forge.headers[path] = 429, {"retry-after": "7"}
-    refused = await pages.submit("/ann/demo/labels", "Make the label", to="/ann/demo/labels/new", name="sea")
+    refused = await pages.submit("/ann/demo/labels", "Create label", to="/ann/demo/labels/new", name="sea")
     assert (refused.status_code, refused.headers.get("retry-after")) == (429, "7")
 
 
@@ -67,7 +67,7 @@ async def test_the_next_label_begins_with_another_colour(pages, forge, page, pat
             for number in range(count)
         ]
         shown = (await pages.get(page, ANN)).text
-        colours |= set(form_of(shown, "/labels/new", "Make the label").values["color"])
+        colours |= set(form_of(shown, "/labels/new", "Create label").values["color"])
     assert len(colours) == 3
 
 

@@ -14,7 +14,7 @@ MILESTONE = {
 async def test_a_milestone_is_changed_closed_and_removed(pages, forge):
     path = f"{HOME}/milestones"
     forge.answers |= {path: [MILESTONE], f"{path}/3": MILESTONE}
-    await pages.submit("/ann/demo/milestones/3/edit", "Save the milestone", to="/3/edit", description="y")
+    await pages.submit("/ann/demo/milestones/3/edit", "Save milestone", to="/3/edit", description="y")
     for button in ("Close", "Delete One & two"):
         await pages.submit("/ann/demo/milestones", button, to="/milestones/3")
     body = {"title": "One & two", "description": "y", "due_on": "2030-01-02T23:59:59Z"}
@@ -28,7 +28,7 @@ async def test_a_milestone_is_changed_closed_and_removed(pages, forge):
 @pytest.mark.parametrize("address", ["new", "3/edit"])
 async def test_a_date_that_somebody_empties_is_none(pages, forge, address):
     forge.answers[f"{HOME}/milestones/3"] = MILESTONE
-    button = "Make the milestone" if address == "new" else "Save the milestone"
+    button = "Create milestone" if address == "new" else "Save milestone"
     await pages.submit(f"/ann/demo/milestones/{address}", button, to=address, title="x", due="")
     assert forge.sent[0][2]["due_on"] == "0001-01-01T00:00:00Z"
 

@@ -18,8 +18,8 @@ async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_
     forge.answers |= ANSWERS
     team = {"name": "crew", "description": "", "permission": "read"}
     new = {"name": "crew", "includes_all_repositories": "1"}
-    creation = await pages.submit(TEAMS, "Make the team", to="/teams", **new)
-    edit = await pages.submit(f"{TEAMS}/1/edit", "Save the team", to="/edit", includes_all_repositories="1")
+    creation = await pages.submit(TEAMS, "Create team", to="/teams", **new)
+    edit = await pages.submit(f"{TEAMS}/1/edit", "Save team", to="/edit", includes_all_repositories="1")
     assert [answer.headers["location"] for answer in (creation, edit)] == [TEAMS, f"{TEAMS}/1"]
     assert forge.sent == [
         (
@@ -31,7 +31,7 @@ async def test_an_owner_says_which_repositories_a_team_has_and_whether_it_makes_
     ]
     owners = {"permission": "owner", "includes_all_repositories": True}
     forge.answers["/teams/1"] = ANSWERS["/teams/1"] | owners
-    await pages.submit(f"{TEAMS}/1/edit", "Save the team", to="/edit", description="all")
+    await pages.submit(f"{TEAMS}/1/edit", "Save team", to="/edit", description="all")
     assert forge.sent[-1] == ("PATCH", "/teams/1", {"description": "all"})
 
 
@@ -45,7 +45,7 @@ async def test_what_a_form_does_not_name_is_not_said_to_be_saved(pages, forge):
 async def test_what_was_wrong_with_a_team_is_said_beside_what_was_written(pages, forge):
     forge.answers |= ANSWERS
     forge.refuses = 422
-    for page, button in ((TEAMS, "Make the team"), (f"{TEAMS}/1/edit", "Save the team")):
+    for page, button in ((TEAMS, "Create team"), (f"{TEAMS}/1/edit", "Save team")):
         refused = await pages.submit(page, button, name="taken", can_create_org_repo="1")
         assert refused.status_code == 422
         assert 'value="taken"' in refused.text
@@ -57,7 +57,7 @@ async def test_a_member_sees_teams_and_no_form_that_changes_them(pages, forge):
     for page in (TEAMS, f"{TEAMS}/1"):
         shown = await pages.get(page, ANN)
         assert (shown.status_code, "crew" in shown.text) == (200, True)
-        for control in ("Make the team", "Delete crew", "Take them in", "Add it", "/edit"):
+        for control in ("Create team", "Delete crew", "Add member", "Add repository", "/edit"):
             assert control not in shown.text
     assert (await pages.get(f"{TEAMS}/1/edit", ANN)).status_code == 403
 
@@ -65,12 +65,12 @@ async def test_a_member_sees_teams_and_no_form_that_changes_them(pages, forge):
 async def test_who_administers_repositories_gives_them_to_a_team_that_has_not_all(pages, forge):
     forge.answers |= ANSWERS | {PERMISSIONS: MEMBER | {"is_admin": True}}
     page = f"{TEAMS}/1"
-    await pages.submit(page, "Add it", to=page, repository="other")
+    await pages.submit(page, "Add repository", to=page, repository="other")
     assert forge.sent == [("PUT", "/teams/1/repos/crew/other", {})]
     shown = (await pages.get(page, ANN)).text
-    assert ("Add it" in shown, "Take them in" in shown) == (True, False)
+    assert ("Add repository" in shown, "Add member" in shown) == (True, False)
     forge.answers["/teams/1"] = ANSWERS["/teams/1"] | {"includes_all_repositories": True}
-    assert "Add it" not in (await pages.get(page, ANN)).text
+    assert "Add repository" not in (await pages.get(page, ANN)).text
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_who_administers_repositories_gives_them_to_a_team_that_has_not_al
         ("", "Who is signed in"),
         ("/members", "Ann"),
         ("/labels", "sea"),
-        ("/hooks/1", "Owners of the organization see what was sent"),
+        ("/hooks/1", "Owners of the organization see its deliveries"),
     ],
 )
 async def test_a_member_sees_settings_without_the_forms_of_owners(pages, forge, page, words):

@@ -130,11 +130,11 @@ async def test_who_scheduled_a_merge_cancels_it_and_others_see_that_it_waits(pag
         "created_at": MOMENT,
     }  # fmt: skip
     shown = (await pages.get(PAGE, ANN)).text
-    assert "as soon as nothing refuses it, and then the branch <code>topic</code> is deleted" in shown
+    assert "as soon as nothing blocks it, and then the branch <code>topic</code> is deleted" in shown
     assert "Merge when possible" not in shown
-    await pages.submit(shown, "Cancel the scheduled merge", to="/pulls/1/merge")
+    await pages.submit(shown, "Cancel scheduled merge", to="/pulls/1/merge")
     assert forge.sent[0][:2] == ("DELETE", f"{HOME}/pulls/1/merge")
-    assert "Cancel the scheduled merge" not in (await pages.get(PAGE)).text
+    assert "Cancel scheduled merge" not in (await pages.get(PAGE)).text
 
 
 async def test_a_merge_that_is_refused_keeps_what_was_written(pages, forge):
@@ -223,7 +223,7 @@ async def test_who_may_not_write_reads_that_others_merge_and_no_refusals_but_tho
         {"reason": reason, "overridable": False} for reason in ["write access is needed", *more]
     ]
     shown = (await pages.get(PAGE, caller)).text
-    assert ("Somebody who may write to the repository merges it." in shown) is (not more)
+    assert ("Users with write access can merge it." in shown) is (not more)
     assert ("Merging is blocked" in shown) is bool(more)
     assert ("disabled" in shown) is bool(more)
 
@@ -273,9 +273,9 @@ async def test_checks_that_run_are_asked_for_again_in_place_until_none_does(page
 async def test_a_head_that_lacks_commits_of_the_base_is_updated(pages, forge):
     pull = forge.answers[f"{HOME}/pulls/1"]
     pull["base"] = {"ref": "main", "sha": "2" * 40}
-    assert "Update the branch" not in (await pages.get(PAGE, ANN)).text
+    assert "Update branch" not in (await pages.get(PAGE, ANN)).text
     pull["merge_base"] = "3" * 40
-    answer = await pages.submit(PAGE, "Update the branch", to="/pulls/1/update")
+    answer = await pages.submit(PAGE, "Update branch", to="/pulls/1/update")
     assert (answer.headers["location"], forge.sent[0][:2]) == (
         f"{PAGE}#merge",
         ("POST", f"{HOME}/pulls/1/update"),
@@ -300,7 +300,7 @@ async def test_a_maintainer_is_offered_to_update_a_head_that_is_open_to_them(pag
     pull |= {"base": {"ref": "main", "sha": "2" * 40}, "merge_base": "3" * 40, "head": HEAD | {"repo": head}}
     for allow in (False, True):
         pull["allow_maintainer_edit"] = allow
-        assert ("Update the branch" in (await pages.get(PAGE, ANN)).text) is allow
+        assert ("Update branch" in (await pages.get(PAGE, ANN)).text) is allow
 
 
 @pytest.mark.parametrize(("style", "deletes"), [("squash", True), ("merge", False)])

@@ -54,7 +54,7 @@ async def test_a_release_is_changed_and_loses_a_file(pages, forge):
     forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"assets": assets}
     shown = (await pages.get(EDIT, ANN)).text
     assert "&lt;a&gt;.zip" in shown
-    await pages.submit(shown, "Save the release", to=EDIT, name="Two")
+    await pages.submit(shown, "Save release", to=EDIT, name="Two")
     removed = await pages.submit(shown, "Remove <a>.zip", to=EDIT)
     assert removed.headers["location"] == EDIT
     body = {"name": "Two", "body": "", "draft": False, "prerelease": True}
@@ -66,7 +66,7 @@ async def test_a_release_is_not_said_to_be_saved_without_what_the_api_leaves_as_
     pages, forge, field, label
 ):
     forge.answers[f"{HOME}/releases/tags/v1"] = RELEASE | {"body": "words"}
-    refused = await pages.submit(EDIT, "Save the release", to=EDIT, **{field: ""})
+    refused = await pages.submit(EDIT, "Save release", to=EDIT, **{field: ""})
     assert (refused.status_code, forge.sent) == (422, [])
     assert f"“{label}” can be changed, but not emptied" in refused.text
 

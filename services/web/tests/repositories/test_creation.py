@@ -12,7 +12,7 @@ async def test_a_template_is_used_for_what_was_chosen_of_it(pages, forge):
         f"POST {HOME}/generate": {"full_name": "crew/new"},
         "/user/orgs": [{"username": "crew"}],
     }
-    answer = await pages.submit(PAGE, "Make the repository", owner="crew", name="new", labels="1")
+    answer = await pages.submit(PAGE, "Create repository", owner="crew", name="new", labels="1")
     assert answer.headers["location"] == "/crew/new"
     chosen = {"git_content": True, "topics": False, "labels": True, "protected_branch": False}
     body = {"owner": "crew", "name": "new", "description": "", "private": False, **chosen}
@@ -22,7 +22,7 @@ async def test_a_template_is_used_for_what_was_chosen_of_it(pages, forge):
 async def test_what_is_refused_is_said_with_what_was_written(pages, forge):
     forge.answers[HOME]["template"] = True
     forge.refuses = 409
-    refused = await pages.submit(PAGE, "Make the repository", name="new", git_content=(), topics="1")
+    refused = await pages.submit(PAGE, "Create repository", name="new", git_content=(), topics="1")
     assert (refused.status_code, "<p>refused</p>" in refused.text) == (409, True)
     assert 'value="new"' in refused.text
     for name, is_chosen in (("git_content", False), ("topics", True)):
@@ -36,7 +36,7 @@ async def test_the_way_to_a_template_stands_on_its_pages_alone(pages, forge):
         for caller in (ANN, None):
             shown = (await pages.get("/ann/demo/branches", caller)).text
             assert (link in shown) is (is_template and caller is ANN)
-        assert ("is no template" in (await pages.get(PAGE, ANN)).text) is not is_template
+        assert ("is not a template" in (await pages.get(PAGE, ANN)).text) is not is_template
     rules = 'name="protected_branch"'
     assert rules in (await pages.get(PAGE, ANN)).text
     forge.answers[HOME]["permissions"]["push"] = False

@@ -37,7 +37,7 @@ async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_s
     assert 'href="/ann/demo?refresh=no"' in shown.text
     still = (await pages.get("/ann/demo?refresh=no", ANN)).text
     assert not [again for again in (AGAIN, "hx-get") if again in still.partition("<main")[2]]
-    answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
+    answer = await pages.submit(shown.text, "Cancel import", to="/migrate/cancel")
     assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
 
 
@@ -56,7 +56,7 @@ async def test_the_progress_of_issues_has_a_bar_and_a_table(pages, forge):
         'hx-get="/ann/demo/settings/migrate"',
     ):
         assert words in shown.text, words
-    answer = await pages.submit(shown.text, "Cancel the import", to="/migrate/cancel")
+    answer = await pages.submit(shown.text, "Cancel import", to="/migrate/cancel")
     assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
 
 
@@ -99,17 +99,17 @@ async def test_an_import_that_failed_says_why_and_is_started_again(pages, forge,
     take_commits(forge, 404, migration=MIGRATION | end)
     shown = await pages.get("/ann/demo", ANN)
     assert (shown.status_code, AGAIN in shown.text, words in shown.text) == (200, False, True)
-    again = await pages.submit(shown.text, "Import it again", to="/migrate/retry", password="t0ken")
+    again = await pages.submit(shown.text, "Retry import", to="/migrate/retry", password="t0ken")
     body = {"auth_password": "t0ken"}
     assert (again.headers["location"], forge.sent) == ("/ann/demo", [("POST", f"{HOME}/migration", body)])
     forge.sent.clear()
-    answer = await pages.submit(shown.text, "Delete what came", to="/migrate/cancel")
+    answer = await pages.submit(shown.text, "Delete imported data", to="/migrate/cancel")
     assert (answer.headers["location"], forge.sent) == ("/", [("DELETE", "/repos/migrate/7", {})])
 
 
 @pytest.mark.parametrize(
     ("status", "shown_status", "is_watched", "words"),
-    [(503, 503, True, "they are on their way"), (404, 200, False, "they could not be fetched")],
+    [(503, 503, True, "they are being fetched"), (404, 200, False, "could not be fetched")],
 )
 async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
     pages, forge, status, shown_status, is_watched, words
@@ -127,10 +127,10 @@ async def test_readers_see_that_there_are_no_commits_and_nothing_of_the_import(
     [
         (
             False,
-            "The import left something out: there is no room",
+            "The import is incomplete: there is no room",
             "git lfs push --all http://forge/ann/demo.git",
         ),
-        (True, "Something is wrong with this mirror: there is no room", 'href="/ann/demo/settings/mirrors"'),
+        (True, "This mirror could not be updated: there is no room", 'href="/ann/demo/settings/mirrors"'),
     ],
 )
 async def test_what_an_import_left_out_is_said_to_administrators(pages, forge, mirror, words, to_do):
@@ -176,7 +176,7 @@ async def test_an_import_is_watched_until_the_page_is_another_one(pages, forge):
 async def test_who_waits_for_a_fork_of_another_sees_the_reason_in_place(pages, forge):
     take_commits(forge, 503, admin=False)
     answer = await pages.client.get("/ann/demo", headers=pages.callers.headers(ANN) | IN_PLACE)
-    assert (answer.status_code, is_part(answer), "on their way" in answer.text) == (503, True, True)
+    assert (answer.status_code, is_part(answer), "being fetched" in answer.text) == (503, True, True)
 
 
 @pytest.mark.parametrize("chosen", [(), ("lfs",), ("lfs", "mirror")])
@@ -185,7 +185,7 @@ async def test_an_import_fetches_what_its_form_says(pages, forge, chosen):
     remote = "https://example.org/lamps.git"
     form = (await pages.get("/repo/create", ANN)).text
     values = {"owner": "ann", "name": "lamps", "clone_addr": remote, **dict.fromkeys(chosen, "1")}
-    answer = await pages.submit(form, "Make the repository", **values)
+    answer = await pages.submit(form, "Create repository", **values)
     ((method, path, body),) = forge.sent
     assert (answer.headers["location"], method, path) == ("/ann/lamps", "POST", "/repos/migrate")
     assert (body["clone_addr"], body["lfs"], body["mirror"]) == (remote, "lfs" in chosen, "mirror" in chosen)
@@ -199,10 +199,10 @@ async def test_an_import_signs_in_and_its_password_is_not_filled_in_again(pages,
         "user": "ann",
         "password": " s3cret ",
     }
-    refused = await pages.submit(form, "Make the repository", **values)
+    refused = await pages.submit(form, "Create repository", **values)
     ((_, path, body),) = forge.sent
     assert (path, body["auth_username"], body["auth_password"]) == ("/repos/migrate", "ann", " s3cret ")
-    again = form_of(refused.text, "/repo/create", "Make the repository").values
+    again = form_of(refused.text, "/repo/create", "Create repository").values
     assert (again["user"], again["password"], "s3cret" in refused.text) == (["ann"], [""], False)
 
 

@@ -72,9 +72,9 @@ async def test_a_form_keeps_the_levels_of_a_mixed_team_unless_another_is_chosen(
     shown = (await pages.get("/org/crew/settings/teams/1", ANN)).text
     assert "<code>repo.issues</code> write" in shown
     edit = "/org/crew/settings/teams/1/edit"
-    await pages.submit(edit, "Save the team", to="/edit", description="all")
-    await pages.submit(edit, "Save the team", to="/edit", permission="write")
-    await pages.submit(edit, "Save the team", to="/edit", unit_code="none", unit_wiki="write")
+    await pages.submit(edit, "Save team", to="/edit", description="all")
+    await pages.submit(edit, "Save team", to="/edit", permission="write")
+    await pages.submit(edit, "Save team", to="/edit", unit_code="none", unit_wiki="write")
     first, changed, by_unit = (body for _, _, body in forge.sent)
     none = {"repo.pulls": "none", "repo.releases": "none", "repo.wiki": "none"}
     assert (first["description"], first["units_map"]) == ("all", units_map | none)

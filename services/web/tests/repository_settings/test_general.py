@@ -142,5 +142,5 @@ async def test_settings_that_are_refused_are_still_in_the_form(pages, forge):
 
 async def test_archiving_a_repository_changes_nothing_else(pages, forge):
     forge.changed = {"full_name": "ann/demo"}
-    await pages.submit(SETTINGS, "Archive it", to=SETTINGS)
+    await pages.submit(SETTINGS, "Archive repository", to=SETTINGS)
     assert forge.sent == [("PATCH", HOME, {"archived": True})]

@@ -42,7 +42,7 @@ async def test_how_often_a_mirror_is_fetched_is_changed_and_its_credentials_wher
 @pytest.mark.parametrize(("interval", "words"), [("2h0m0s", " · every 2h0m0s"), ("0h0m0s", "")])
 async def test_a_push_mirror_is_made_with_its_interval_and_shows_it(pages, forge, interval, words):
     forge.answers[f"{HOME}/push_mirrors"] = [PUSH_MIRROR | {"interval": interval}]
-    await pages.submit(MIRRORS, "Add the mirror", to=MIRRORS, remote="https://a/b.git", interval=interval)
+    await pages.submit(MIRRORS, "Add mirror", to=MIRRORS, remote="https://a/b.git", interval=interval)
     assert forge.sent[0][:2] == ("POST", f"{HOME}/push_mirrors")
     assert forge.sent[0][2]["interval"] == interval
     assert f"not pushed yet{words} · after each push" in (await pages.get(MIRRORS, ANN)).text

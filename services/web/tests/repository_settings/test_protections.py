@@ -35,14 +35,14 @@ async def test_a_rule_that_is_saved_without_a_change_is_sent_whole_and_as_it_was
     edit = f"{PAGE}/edit?rule_name=release%2F%2A"
     assert f'href="{edit}" aria-label="Change the rule release/*">Change</a>' in listed
     assert "by ann, bob, crew · 2 approvals · checks test (ubuntu, 3.12), ci/c · signed commits" in listed
-    answer = await pages.submit(edit, "Save the rule", to="rule_name=release%2F%2A")
+    answer = await pages.submit(edit, "Save rule", to="rule_name=release%2F%2A")
     assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
     names = {name: value for name, value in RULE.items() if name not in ("rule_name", "branch_name")}
     assert forge.sent == [("PATCH", rule, names)]
 
 
 async def test_the_form_of_a_rule_has_every_field_that_the_api_has(pages, forge):
-    await pages.submit(f"{PAGE}/edit", "Make the rule", to="/branches/edit", rule_name="main")
+    await pages.submit(f"{PAGE}/edit", "Create rule", to="/branches/edit", rule_name="main")
     [(method, path, body)] = forge.sent
     assert (method, path) == ("POST", f"{HOME}/branch_protections")
     assert {*RULE} - {*body} == {"branch_name", "priority"}, "a rule without a priority gets the next one"
@@ -55,7 +55,7 @@ async def test_a_refused_rule_is_shown_again_with_what_was_typed(pages, forge):
     answer = {"message": "refused", "url": "", "errors": [fault]}
     forge.refusals[f"{HOME}/branch_protections"] = (422, msgspec.json.encode(answer))
     shown = await pages.submit(
-        f"{PAGE}/edit", "Make the rule", to="/edit", rule_name="v/*", merge_whitelist_usernames="ann, x"
+        f"{PAGE}/edit", "Create rule", to="/edit", rule_name="v/*", merge_whitelist_usernames="ann, x"
     )
     assert shown.status_code == 422
     for text in ('value="ann, x"', 'value="v/*"', 'id="merge_whitelist_usernames-fault"'):
@@ -63,7 +63,7 @@ async def test_a_refused_rule_is_shown_again_with_what_was_typed(pages, forge):
 
 
 async def test_a_number_that_is_none_is_left_to_the_api_to_refuse(pages, forge):
-    await pages.submit(f"{PAGE}/edit", "Make the rule", to="/edit", required_approvals="²", priority="")
+    await pages.submit(f"{PAGE}/edit", "Create rule", to="/edit", required_approvals="²", priority="")
     body = forge.sent[0][2]
     assert (body["required_approvals"], "priority" in body) == ("²", False)
 
@@ -72,10 +72,10 @@ async def test_numbers_of_a_rule_that_somebody_empties_are_0_or_refused(pages, f
     rule = f"{HOME}/branch_protections/main"
     forge.answers[rule] = ON_THE_LIST
     edit = f"{PAGE}/edit?rule_name=main"
-    await pages.submit(edit, "Save the rule", to="rule_name=main", required_approvals="")
+    await pages.submit(edit, "Save rule", to="rule_name=main", required_approvals="")
     [(_, _, body)] = forge.sent
     assert (body["required_approvals"], body["priority"]) == (0, 2)
-    refused = await pages.submit(edit, "Save the rule", to="rule_name=main", priority="")
+    refused = await pages.submit(edit, "Save rule", to="rule_name=main", priority="")
     assert (refused.status_code, 'id="priority-fault"' in refused.text, len(forge.sent)) == (422, True, 1)
 
 
@@ -96,8 +96,8 @@ async def test_rules_for_tags_are_made_changed_and_removed(pages, forge):
     path = f"{HOME}/tag_protections"
     forge.answers |= {path: [rule], f"{path}/7": rule}
     tags = "/ann/demo/settings/tags"
-    await pages.submit(f"{tags}/new", "Make the rule", to="/tags/new", name_pattern="v*")
-    await pages.submit(f"{tags}/7", "Save the rule", to="/tags/7", name_pattern="w*")
+    await pages.submit(f"{tags}/new", "Create rule", to="/tags/new", name_pattern="v*")
+    await pages.submit(f"{tags}/7", "Save rule", to="/tags/7", name_pattern="w*")
     await pages.submit(PAGE, "Remove the rule v*", to="/tags/delete")
     same = {name: rule[name] for name in ("whitelist_usernames", "whitelist_teams")}
     assert forge.sent == [

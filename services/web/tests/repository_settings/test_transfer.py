@@ -18,14 +18,14 @@ ANSWERED = {f"POST {HOME}/transfer/{act}": {"full_name": "bob/demo"} for act in 
 async def test_nothing_is_offered_where_the_service_says_so(pages, forge, status):
     forge.failures[f"{HOME}/transfer"] = status
     refused = await pages.get("/ann/demo/transfer", BOB)
-    assert (refused.status_code, "Take it over" in refused.text) == (404, False)
+    assert (refused.status_code, "Accept repository" in refused.text) == (404, False)
     assert (await pages.get("/ann/demo/transfer")).status_code == 401
 
 
 async def test_a_private_repository_is_taken_over_or_refused_by_whom_it_is_offered_to(pages, forge):
     forge.failures[HOME] = 404
     forge.answers |= {f"{HOME}/transfer": OFFER} | ANSWERED
-    for button, act, to in (("Take it over", "accept", "/bob/demo"), ("Refuse", "reject", "/")):
+    for button, act, to in (("Accept repository", "accept", "/bob/demo"), ("Refuse", "reject", "/")):
         answer = await pages.submit("/ann/demo/transfer", button, to="/transfer", caller=BOB)
         assert answer.headers["location"] == to
         assert forge.sent[-1][:2] == ("POST", f"{HOME}/transfer/{act}")
@@ -52,9 +52,9 @@ async def test_the_repository_says_that_it_is_offered_and_leads_each_side_on(pag
 async def test_who_offered_a_repository_takes_that_back(pages, forge):
     page = "/ann/demo/settings/transfer"
     shown = (await pages.get(page, ANN)).text
-    assert ("Take the offer back" in shown, "You keep no access unless" in shown) == (False, True)
+    assert ("Withdraw offer" in shown, "You keep no access unless" in shown) == (False, True)
     forge.answers[HOME]["repo_transfer"] = OFFER
     forge.answers |= ANSWERED
-    assert "Hand it over" not in (await pages.get(page, ANN)).text
-    answer = await pages.submit(page, "Take the offer back", to="/settings/transfer")
+    assert "Transfer repository" not in (await pages.get(page, ANN)).text
+    answer = await pages.submit(page, "Withdraw offer", to="/settings/transfer")
     assert (answer.headers["location"], forge.sent) == (page, [("POST", f"{HOME}/transfer/reject", {})])

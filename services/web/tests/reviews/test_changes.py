@@ -66,7 +66,7 @@ async def test_a_push_between_the_questions_of_a_page_does_not_mix_two_commits(p
     forge.steps = {PULL: [lambda: push(forge, SECOND)], f"{PULL}.diff": [lambda: push(forge, FIRST)]}
     shown = (await pages.get(PAGE, BOB)).text
     assert forge.steps == {PULL: [], f"{PULL}.diff": []}
-    [commit] = form_of(shown, "/pulls/1/reviews", "Send the review").values["commit_id"]
+    [commit] = form_of(shown, "/pulls/1/reviews", "Submit review").values["commit_id"]
     assert texts_in(shown) == [TEXTS[commit]]
 
 
@@ -100,4 +100,4 @@ async def test_links_from_a_part_of_the_changes_lead_to_no_others(pages, forge, 
 async def test_the_diff_as_text_is_of_the_changes_on_the_page(pages, forge):
     shown = (await pages.get(PAGE, BOB)).text
     target = f"commit_id={FIRST}&amp;base_branch=main&amp;merge_base={'0' * 40}"
-    assert f'href="/ann/demo/pulls/1.diff?{target}">The diff as text</a>' in shown
+    assert f'href="/ann/demo/pulls/1.diff?{target}">Raw diff</a>' in shown

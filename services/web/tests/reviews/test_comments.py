@@ -23,9 +23,9 @@ FILES = "/ann/demo/pulls/1/files"
 )
 async def test_a_comment_on_a_line_is_changed_and_removed_where_it_was_read(pages, forge, query, back):
     forge.answers[PATH] = COMMENT_ON_LINE | {"body": "a\n<b>"}
-    changed = await pages.submit(f"{PAGE}{query}", "Save the comment", to="/comments/5")
+    changed = await pages.submit(f"{PAGE}{query}", "Save comment", to="/comments/5")
     assert changed.headers["location"] == f"{back}#pullrequestreviewcomment-5"
-    removed = await pages.submit(f"{PAGE}{query}", "Delete the comment", to="/comments/5/delete")
+    removed = await pages.submit(f"{PAGE}{query}", "Delete comment", to="/comments/5/delete")
     assert removed.headers["location"] == back
     assert forge.sent == [("PATCH", PATH, {"body": "a\n<b>"}), ("DELETE", PATH, {})]
 
@@ -35,7 +35,7 @@ async def test_a_preview_remembers_from_which_page_the_form_came(pages, forge):
     page = f"{PAGE}?back=files&style=split"
     shown = await pages.submit(page, "Preview", to="/comments/5", body="so")
     assert ("<p>so</p>" in shown.text, forge.sent) == (True, [])
-    changed = await pages.submit(shown.text, "Save the comment", to="/comments/5")
+    changed = await pages.submit(shown.text, "Save comment", to="/comments/5")
     assert changed.headers["location"] == f"{FILES}?style=split#pullrequestreviewcomment-5"
 
 

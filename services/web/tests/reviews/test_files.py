@@ -143,7 +143,7 @@ async def test_changes_have_the_colours_of_code_and_marks_on_what_differs(pages,
 async def test_a_review_is_sent_with_its_words(pages, forge):
     await pages.submit(
         "/ann/demo/pulls/1/files",
-        "Send the review",
+        "Submit review",
         to="/pulls/1/reviews",
         body="Good",
         event="APPROVED",
@@ -170,10 +170,10 @@ async def test_a_review_of_other_changes_than_the_present_ones_is_asked_about(pa
     forge.answers[PULL].update(change)
     send = {"to": "/pulls/1/reviews", "caller": BOB}
     text = {"body": "Good & safe", "event": "APPROVED"}
-    answer = await pages.submit(shown, "Send the review", **send, **text)
+    answer = await pages.submit(shown, "Submit review", **send, **text)
     assert (forge.sent, words in answer.text, "Good &amp; safe" in answer.text) == ([], True, True)
     assert 'href="/ann/demo/pulls/1/files"' in answer.text
-    await pages.submit(answer.text, "Send the review", **send)
+    await pages.submit(answer.text, "Submit review", **send)
     [(_, _, body)] = forge.sent
     assert (body["event"], body["body"]) == ("APPROVED", "Good & safe")
     present = forge.answers[PULL]
@@ -224,7 +224,7 @@ async def test_the_preview_of_a_comment_does_not_send_the_review_that_is_being_w
     shown = await pages.submit(page, "Preview", to="/pulls/1/comments", body="Why?", caller=BOB)
 
     assert "Comment now" not in shown.text
-    await pages.submit(shown.text, "Add to your review", to="/pulls/1/comments", caller=BOB)
+    await pages.submit(shown.text, "Add to review", to="/pulls/1/comments", caller=BOB)
     comment = {"path": "src/a.py", "body": "Why?", "new_position": 4}
     assert forge.sent == [("POST", f"{PULL}/reviews", {"event": "PENDING", "comments": [comment]} | SHOWN)]
 
@@ -254,7 +254,7 @@ async def test_no_suggestion_is_offered_for_a_line_that_cannot_be_written(pages,
         assert ("Comment on line 4" in form, "uggest" in form) == (True, False)
 
 
-@pytest.mark.parametrize("button", ["Comment now", "Start a review"])
+@pytest.mark.parametrize("button", ["Comment now", "Start review"])
 async def test_a_comment_leads_back_to_itself(pages, forge, button):
     forge.answers[f"{PULL}/reviews/7/comments"] = [_comment(5, 7), _comment(9, 7), _comment(8, 7)]
     page = "/ann/demo/pulls/1/files?style=unified"
@@ -381,7 +381,7 @@ async def test_an_administrator_dismisses_a_review_and_lets_it_count_again(pages
         _review(8, "APPROVED") | {"dismissed": True},
     ]
     page = "/ann/demo/pulls/1"
-    answer = await pages.submit(page, "Dismiss the review", to="/reviews/7/dismissal", message="done")
+    answer = await pages.submit(page, "Dismiss review", to="/reviews/7/dismissal", message="done")
     assert answer.headers["location"] == f"{page}#merge"
     await pages.submit(page, "Restore", to="/reviews/8/dismissal")
     assert forge.sent == [
@@ -390,4 +390,4 @@ async def test_an_administrator_dismisses_a_review_and_lets_it_count_again(pages
     ]
     forge.answers[HOME]["permissions"]["admin"] = False
     shown = (await pages.get(page, ANN)).text
-    assert ("Changes asked for" in shown, "/dismissal" in shown, "dismissed" in shown) == (True, False, False)
+    assert ("Changes requested" in shown, "/dismissal" in shown, "dismissed" in shown) == (True, False, False)

@@ -170,7 +170,7 @@ def _file(content):
 
 async def test_a_suggestion_is_committed_to_the_branch_it_is_about(pages, forge):
     answer = await pages.submit(
-        "/ann/demo/pulls/1/files", "Commit the suggestion", to="/comments/5/apply", caller=BOB
+        "/ann/demo/pulls/1/files", "Commit suggestion", to="/comments/5/apply", caller=BOB
     )
     page, _, fragment = answer.headers["location"].partition("#")
     crafted, _, proof = page.partition("&proof=")
@@ -197,11 +197,11 @@ async def test_the_lines_that_will_be_written_are_shown_beside_the_button(pages,
     forms = (await pages.get(path, BOB)).text.split('<form class="apply"')[1:]
     assert [form.count('class="add"') for form in forms] == [3, 0]
     assert '+&lt;b&gt;five&lt;/b&gt;\n</span><span class="add">+\n</span><span class="add">+ six' in forms[0]
-    assert "Line 4 is taken away" in forms[1]
+    assert "Line 4 is deleted" in forms[1]
     forge.answers[f"{PULL}/comments"] = [_comment(diff_hunk=hunk) for hunk in ("", "@@\n+" + "x" * 3996)]
     assert 'class="apply"' not in (await pages.get(path, BOB)).text
     forge.answers[f"{PULL}/comments"] = [_comment(body=body)]
-    await pages.submit(path, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    await pages.submit(path, "Commit suggestion", to="/comments/5/apply", caller=BOB)
     [(_, _, sent)] = forge.sent
     assert sent["files"][0]["content"] == b64encode(b"one\ntwo\nthree\n<b>five</b>\n\n six\n").decode()
 
@@ -223,7 +223,7 @@ async def test_the_lines_that_will_be_written_are_shown_beside_the_button(pages,
 async def test_a_suggestion_for_another_line_than_is_there_is_refused(pages, forge, comment, content, status):
     page = (await pages.get("/ann/demo/pulls/1/files", BOB)).text
     forge.answers |= {f"{PULL}/comments": [_comment(**comment)], FILE: _file(content)}
-    answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    answer = await pages.submit(page, "Commit suggestion", to="/comments/5/apply", caller=BOB)
     assert (answer.status_code, forge.sent) == (status, [])
 
 
@@ -244,7 +244,7 @@ async def test_a_suggestion_for_an_older_commit_is_for_the_same_line_of_it(pages
     if before is None:
         forge.failures[f"{FILE}?ref={older}"] = 404
     page = (await pages.get("/ann/demo/pulls/1/files", BOB)).text
-    answer = await pages.submit(page, "Commit the suggestion", to="/comments/5/apply", caller=BOB)
+    answer = await pages.submit(page, "Commit suggestion", to="/comments/5/apply", caller=BOB)
     assert (answer.status_code, len(forge.sent)) == (status, status == 303)
 
 
@@ -254,7 +254,7 @@ async def test_who_may_not_push_there_is_offered_nothing(pages, forge):
     async def is_offered(caller):
         answer = await pages.get("/ann/demo/pulls/1/files", caller)
         assert (answer.status_code, "suggestion" in answer.text) == (200, True)
-        return "Commit the suggestion" in answer.text
+        return "Commit suggestion" in answer.text
 
     assert [await is_offered(caller) for caller in (ANN, BOB, None)] == [False, True, False]
     pull["head"]["repo"]["full_name"] = "ann/demo"

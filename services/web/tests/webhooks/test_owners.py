@@ -31,15 +31,15 @@ async def test_a_webhook_is_made_and_what_failed_is_seen_and_sent_again(pages, f
         f"{api}/3/deliveries": [DELIVERY],
         f"{api}/3/deliveries/d1": DELIVERY,
     }
-    answer = await pages.submit(page, "Make the webhook", to="/hooks", url="http://hook.example.org/")
+    answer = await pages.submit(page, "Create webhook", to="/hooks", url="http://hook.example.org/")
     assert answer.headers["location"] == f"{page}/3"
     shown = (await pages.get(f"{page}/3", ANN)).text
     assert f'href="{page}/3/deliveries/d1"' in shown
     assert "answered 500" in shown
     assert "&lt;main&gt;" in (await pages.get(f"{page}/3/deliveries/d1", ANN)).text
-    again = await pages.submit(f"{page}/3/deliveries/d1", "Send it again", to="/deliveries/d1")
+    again = await pages.submit(f"{page}/3/deliveries/d1", "Redeliver", to="/deliveries/d1")
     assert again.headers["location"] == f"{page}/3/deliveries/d1"
-    for button, body in (("Try it", {}), ("Switch off", {"active": False}), ("Delete the webhook", {})):
+    for button, body in (("Send test", {}), ("Disable", {"active": False}), ("Delete the webhook", {})):
         answer = await pages.submit(f"{page}/3", button, to="/hooks/3")
         assert forge.sent[-1][2] == body
     assert answer.headers["location"] == page
@@ -60,10 +60,10 @@ async def test_a_delivery_that_waits_for_its_next_attempt_can_be_sent_now(
         DELIVERY | state | {"finished_at": None, "attempts": attempts}
     )
     shown = (await pages.get("/user/settings/hooks/3/deliveries/d1", ANN)).text
-    assert ("Send it now" in shown, "It is being sent" in shown) == (can_send, not can_send)
+    assert ("Deliver now" in shown, "Sending." in shown) == (can_send, not can_send)
     # A retried delivery is not only pending. The page of a running delivery can be reloaded.
     assert (">Failing<" in shown, "tried again at" in shown) == (can_send, can_send)
-    assert ('href="/user/settings/hooks/3/deliveries/d1">Look again' in shown) is not can_send
+    assert ('href="/user/settings/hooks/3/deliveries/d1">Reload' in shown) is not can_send
 
 
 @pytest.mark.parametrize(
@@ -81,20 +81,18 @@ async def test_a_webhook_is_changed_and_keeps_what_its_form_does_not_show(pages,
     }
     edit = f"{page}/edit"
     assert f'href="{edit}"' in (await pages.get(page, ANN)).text
-    answer = await pages.submit(
-        edit, "Save the webhook", to="/edit", url="http://other.example.org/", issues="1"
-    )
+    answer = await pages.submit(edit, "Save webhook", to="/edit", url="http://other.example.org/", issues="1")
     assert answer.headers["location"] == page
     config = {"url": "http://other.example.org/", "content_type": "json"}
     body = {"config": config, "events": ["push", "issues", "issue_label"], "branch_filter": "main"}
     assert forge.sent == [("PATCH", api, body)]
     for fields, secret in (({"secret": "new"}, "new"), ({"unsigned": "1"}, "")):
-        await pages.submit(edit, "Save the webhook", to="/edit", **fields)
+        await pages.submit(edit, "Save webhook", to="/edit", **fields)
         assert forge.sent[-1][2]["config"]["secret"] == secret
     for fields, header in (({"authorization_header": " Bearer t "}, "Bearer t"), ({"unauthorized": "1"}, "")):
-        await pages.submit(edit, "Save the webhook", to="/edit", **fields)
+        await pages.submit(edit, "Save webhook", to="/edit", **fields)
         assert forge.sent[-1][2]["authorization_header"] == header
-    nothing = await pages.submit(edit, "Save the webhook", to="/edit", push=[], other=[], url="http://third/")
+    nothing = await pages.submit(edit, "Save webhook", to="/edit", push=[], other=[], url="http://third/")
     assert (nothing.status_code, len(forge.sent)) == (422, 5)
     assert 'value="http://third/"' in nothing.text
     assert "choose one at least" in nothing.text
@@ -109,12 +107,12 @@ async def test_a_webhook_for_matrix_has_an_authorization_header_that_no_page_sho
 ):
     forge.answers[f"POST {api}"] = HOOK
     header = {"authorization_header": "Bearer s3cret"}
-    await pages.submit(page, "Make the webhook", to=to, url="http://m/", type="matrix", **header)
+    await pages.submit(page, "Create webhook", to=to, url="http://m/", type="matrix", **header)
     assert forge.sent[-1][2].items() >= {"type": "matrix", **header}.items()
-    await pages.submit(page, "Make the webhook", to=to, url="http://m/", type="matrix")
+    await pages.submit(page, "Create webhook", to=to, url="http://m/", type="matrix")
     assert "authorization_header" not in forge.sent[-1][2]
     forge.refuses = 422
-    refused = await pages.submit(page, "Make the webhook", to=to, url="http://m/", **header)
+    refused = await pages.submit(page, "Create webhook", to=to, url="http://m/", **header)
     assert (refused.status_code, "s3cret" in refused.text) == (422, False)
 
 
@@ -123,7 +121,7 @@ OWNERS = (
     ("/org/crew/settings/hooks/3", "/orgs/crew/hooks/3"),
     ("/user/settings/hooks/3", "/user/hooks/3"),
 )
-ACTS = (("", "Try it"), ("", "Switch off"), ("", "Delete the webhook"), ("/deliveries/d1", "Send it again"))
+ACTS = (("", "Send test"), ("", "Disable"), ("", "Delete the webhook"), ("/deliveries/d1", "Redeliver"))
 """The end of the address of a page, and a button on the page."""
 
 
@@ -145,7 +143,7 @@ async def test_what_is_refused_of_a_webhook_is_said_on_its_page(pages, forge, pa
     forge.refuses, forge.down = 0, {"hooks"}
     away = await pages.submit(refused.text, button, to=page + end)
     assert (away.status_code, 'role="alert"><p>hooks cannot answer' in away.text) == (503, True)
-    assert f'href="{page}">Look at the webhook again' in away.text
+    assert f'href="{page}">Reload the webhook' in away.text
     assert away.headers["retry-after"] == "1"
     assert "Settings" in away.text, "the frame of its page is there"
 
@@ -162,11 +160,11 @@ async def test_a_new_webhook_that_hooks_cannot_take_keeps_what_was_written(pages
     forge.answers["/orgs/crew"] = {"username": "crew", "full_name": ""}
     shown = (await pages.get(page, ANN)).text
     forge.down = {"hooks"}
-    away = await pages.submit(shown, "Make the webhook", to=to or page, url="http://typed.example/")
+    away = await pages.submit(shown, "Create webhook", to=to or page, url="http://typed.example/")
     assert (away.status_code, away.headers["retry-after"]) == (503, "1")
     assert 'value="http://typed.example/"' in away.text
     assert ('role="alert"><p>hooks cannot answer' in away.text, "None yet." in away.text) == (True, False)
-    form_of(away.text, to or page, "Make the webhook")
+    form_of(away.text, to or page, "Create webhook")
 
 
 async def test_a_webhook_for_slack_has_a_channel_and_keeps_the_look_of_its_messages(pages, forge):
@@ -174,9 +172,9 @@ async def test_a_webhook_for_slack_has_a_channel_and_keeps_the_look_of_its_messa
     look = {"username": "keeper", "icon_url": "http://x/i.png", "color": "#aabbcc"}
     slack = HOOK | {"type": "slack", "config": HOOK["config"] | {"channel": "#lamps"} | look}
     forge.answers |= {f"POST {api}": slack, f"{api}/3": slack}
-    await pages.submit(f"{page}/new", "Make the webhook", url="http://s/", type="slack", channel="#lamps")
+    await pages.submit(f"{page}/new", "Create webhook", url="http://s/", type="slack", channel="#lamps")
     assert forge.sent[-1][2]["config"] == {"url": "http://s/", "content_type": "json", "channel": "#lamps"}
-    await pages.submit(f"{page}/3/edit", "Save the webhook", to="/edit", channel="#sea")
+    await pages.submit(f"{page}/3/edit", "Save webhook", to="/edit", channel="#sea")
     assert forge.sent[-1][2]["config"] == slack["config"] | {"channel": "#sea"}
     forge.answers[f"{api}/3"] = HOOK
     assert 'name="channel"' not in (await pages.get(f"{page}/3/edit", ANN)).text

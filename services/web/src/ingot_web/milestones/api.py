@@ -44,7 +44,7 @@ async def _milestone_page(
     return frame.render(
         "milestones/form.html",
         tab="issues",
-        title="New milestone" if milestone_id is None else "Change a milestone",
+        title="New milestone" if milestone_id is None else "Edit milestone",
         error=problem,
         form=form,
         milestone_id=milestone_id,

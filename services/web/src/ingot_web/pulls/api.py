@@ -52,7 +52,7 @@ async def create(request: WebRequest) -> Response[Any]:
     """Open a pull request for the compared branches."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
-        return await preview(frame, form, "Open the pull request")
+        return await preview(frame, form, "Create pull request")
     base, _, head = request.rest(3).partition("...")
     body: dict[str, Any] = {
         "title": form.text("title"), "body": form.lines("body"), "base": base, "head": head

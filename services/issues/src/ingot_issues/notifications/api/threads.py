@@ -257,7 +257,7 @@ async def mark_notifications(
 ) -> Response[list[NotificationThread]]:
     """Mark threads as read, or as `to-status`.
 
-    Only unread threads are marked, unless `all` or `status-types` is given. `thread` limits them to these ids.
+    Only unread threads are marked, unless `all` or `status-types` is given. `thread` limits them to ids.
     """
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
     thread_ids = _thread_ids(thread)

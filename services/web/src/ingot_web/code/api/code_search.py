@@ -42,7 +42,7 @@ async def search(request: WebRequest) -> Response[Any]:
     return frame.render(
         "code/code_search.html",
         tab="code",
-        title="Search of the code",
+        title="Code search",
         error=problem,
         ref=ref or NamedRef("branch", frame.repository["default_branch"], ""),
         words=words,

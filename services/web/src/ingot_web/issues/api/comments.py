@@ -89,7 +89,7 @@ def comment_page(
     return frame.render(
         "issues/comment.html",
         tab=tab,
-        title="Change a comment",
+        title="Edit comment",
         error=problem,
         own=own,
         back=back,
@@ -109,11 +109,11 @@ async def save(request: WebRequest, comment_id: int) -> Response[Any]:
     if form.has("remove"):
         return await _remove_file(frame, form, comment_id, path)
     if form.has("preview"):
-        return await preview(frame, form, "Save the comment")
+        return await preview(frame, form, "Save comment")
     try:
         await send_with_files(frame, form, path, "PATCH", path, lambda text: {"body": text})
     except ApiError as error:
-        return await preview(frame, form, "Save the comment", problem=error)
+        return await preview(frame, form, "Save comment", problem=error)
     return frame.redirect(f"/issues/comments/{comment_id}")
 
 

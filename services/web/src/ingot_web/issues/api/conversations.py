@@ -185,7 +185,7 @@ async def create(request: WebRequest) -> Response[Any]:
     """Open an issue."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
-        return await preview(frame, form, "Open the issue")
+        return await preview(frame, form, "Create issue")
     fields: Sequence[FormField] = []
     problems: dict[str, str] | None = None
     if form.has("template"):

@@ -75,14 +75,14 @@ async def save(request: WebRequest, index: int, comment_id: int) -> Response[Any
     """Edit a comment."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
-        return await preview(frame, form, "Save the comment")
+        return await preview(frame, form, "Save comment")
     try:
         if form.files and not await _takes_files(frame, index, await _comment(frame, index, comment_id)):
             raise Invalid.field("files", "early", f"{EARLY}, or you may not add them")
         path, issue = _api(frame, comment_id), frame.api("issues", index)
         await send_with_files(frame, form, issue, "PATCH", path, lambda text: {"body": text})
     except ApiError as error:
-        return await preview(frame, form, "Save the comment", problem=error)
+        return await preview(frame, form, "Save comment", problem=error)
     anchor = f"#pullrequestreviewcomment-{comment_id}"
     return back_to_page(frame, index, form, form.text("back"), anchor)
 

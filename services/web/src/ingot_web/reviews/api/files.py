@@ -37,7 +37,7 @@ from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
 _COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 REVIEWS = 50
 STYLES = ("unified", "split")
-SEND = "Send the review"
+SEND = "Submit review"
 EARLY = "would be seen before the review is sent"
 """The error for files in a comment whose review is pending."""
 SUGGEST = "suggest"
@@ -302,7 +302,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
     """Comment on a line, at once or in the pending review."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # One that is sent at once would send the review that is being written with it.
-    buttons = ("Add to your review|add", *(() if form.has("pending") else ("Comment now|now",)))
+    buttons = ("Add to review|add", *(() if form.has("pending") else ("Comment now|now",)))
     if form.text("preview") == SUGGEST:
         return await _suggest(frame, form, *buttons)
     if form.has("preview"):
