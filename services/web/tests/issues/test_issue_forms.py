@@ -144,16 +144,16 @@ async def test_a_link_fills_in_answers(pages, forge):
 @pytest.mark.parametrize(
     ("question", "answers", "problem"),
     [
-        (field(required=True, id="a"), [" "], "Fill in this field"),
-        (field(required=True, id="a"), ["1"], None),
-        (field("textarea", required=True, id="a"), ["\n"], "Fill in this field"),
-        (field("dropdown", required=True, id="a", options=["x"]), ["other"], "Select an option"),
-        (field("dropdown", required=True, id="a", options=["x"]), ["x"], None),
-        (field(is_number=True, id="a"), ["many"], "Write a number"),
-        (field(is_number=True, id="a"), ["1" * 400], "Write a number"),
-        (field(is_number=True, id="a"), ["-1.5"], None),
-        (field(is_number=True, id="a"), [], None),
-        (field(required=True, id="a", visible=["content"]), [], None),
+        (field(required=True, name="a"), [" "], "Fill in this field"),
+        (field(required=True, name="a"), ["1"], None),
+        (field("textarea", required=True, name="a"), ["\n"], "Fill in this field"),
+        (field("dropdown", required=True, name="a", options=["x"]), ["other"], "Select an option"),
+        (field("dropdown", required=True, name="a", options=["x"]), ["x"], None),
+        (field(is_number=True, name="a"), ["many"], "Write a number"),
+        (field(is_number=True, name="a"), ["1" * 400], "Write a number"),
+        (field(is_number=True, name="a"), ["-1.5"], None),
+        (field(is_number=True, name="a"), [], None),
+        (field(required=True, name="a", visible=["content"]), [], None),
     ],
 )
 def test_answers_are_validated(question, answers, problem):
@@ -164,24 +164,24 @@ def test_answers_are_validated(question, answers, problem):
 @pytest.mark.parametrize(
     ("question", "answers", "text"),
     [
-        (field(id="a"), [], "### Version\n\n_No response_\n\n"),
-        (field(id="a", label="a\n# b"), ["1"], "### a # b\n\n1\n\n"),
-        (field(id="a", hide_label=True), ["1"], "1\n\n"),
-        (field(id="a", visible=["form"]), ["1"], ""),
-        (field("markdown", id="a", value="so", visible=["content"]), [], "so\n\n"),
-        (field("markdown", id="a", value="so"), [], ""),
-        (field("dropdown", id="a", options=["x", "y"]), ["y", "x"], "### Version\n\nx\n\n"),
+        (field(name="a"), [], "### Version\n\n_No response_\n\n"),
+        (field(name="a", label="a\n# b"), ["1"], "### a # b\n\n1\n\n"),
+        (field(name="a", hide_label=True), ["1"], "1\n\n"),
+        (field(name="a", visible=["form"]), ["1"], ""),
+        (field("markdown", name="a", value="so", visible=["content"]), [], "so\n\n"),
+        (field("markdown", name="a", value="so"), [], ""),
+        (field("dropdown", name="a", options=["x", "y"]), ["y", "x"], "### Version\n\nx\n\n"),
         (
-            field("dropdown", id="a", options=["x", "y"], multiple=True, list=True),
+            field("dropdown", name="a", options=["x", "y"], multiple=True, list=True),
             ["x", "y"],
             "### Version\n\n- x\n- y\n\n",
         ),
         (
-            field("checkboxes", id="a", options=[{"label": "x"}, {"label": "y", "visible": ["form"]}]),
+            field("checkboxes", name="a", options=[{"label": "x"}, {"label": "y", "visible": ["form"]}]),
             ["x"],
             "### Version\n\n- [x] x\n\n",
         ),
-        (field("textarea", id="a", render="a`\nb"), ["1"], "### Version\n\n```a\n1\n```\n\n"),
+        (field("textarea", name="a", render="a`\nb"), ["1"], "### Version\n\n```a\n1\n```\n\n"),
     ],
 )
 def test_the_text_is_composed_as_gitea_does(question, answers, text):
@@ -205,5 +205,5 @@ async def test_attributes_of_a_wrong_kind_are_ignored(pages, forge, kind, attrib
 
 
 def test_fields_with_one_id_have_names_of_their_own():
-    names = [one.name for one in template(field(id="a"), field(id="a"), field(id="a b"), field())]
+    names = [one.name for one in template(field(name="a"), field(name="a"), field(name="a b"), field())]
     assert names == ["field-a", "field-1.", "field-2.", "field-3."]
