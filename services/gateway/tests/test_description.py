@@ -5,6 +5,7 @@ import re
 import pytest
 from openapi_spec_validator import validate
 
+from ingot_contracts.web import PageFrame
 from ingot_gateway.api.viewer_files import FILES, page
 
 from .world import open_client
@@ -30,7 +31,7 @@ async def test_the_description_is_served(client, path):
 async def test_the_page_allows_only_what_comes_from_here(client, path):
     async with client.get(path) as answer:
         assert answer.content_type == "text/html"
-        assert await answer.read() == page("/", "Ingot")
+        assert await answer.read() == page(PageFrame("", "Ingot"))
         policy = answer.headers["Content-Security-Policy"]
 
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
