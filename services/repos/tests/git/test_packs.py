@@ -500,6 +500,28 @@ async def test_a_repository_that_was_deleted_meanwhile_is_no_failure(world, ann,
     assert await upkeep.check_now(base) == ""
 
 
+async def test_a_repository_that_is_deleted_while_it_is_checked_is_not_damaged(
+    world, ann, base, upkeep, monkeypatch
+):
+    path, run = world.components.storage.path(base), ingot_repos.git.storage.packs._run
+    loop, calls = asyncio.get_running_loop(), []
+
+    async def delete():
+        await ann.call("DELETE", "/api/v1/repos/ann/app")
+        await work(world, upkeep)
+
+    def delete_and_run(*args):
+        if not calls:
+            asyncio.run_coroutine_threadsafe(delete(), loop).result()
+            path.rename(path.with_suffix(".deleted"))
+        calls.append(args)
+        run(*args)
+
+    monkeypatch.setattr(ingot_repos.git.storage.packs, "_run", delete_and_run)
+    assert await upkeep.check_now(base) == ""
+    assert calls
+
+
 async def test_planning_costs_the_same_however_many_repositories_there_are(world, ann, upkeep):
     counts = []
     for number in range(2):

@@ -185,9 +185,7 @@ class UpkeepJobs:
         The result is empty if there is no damage or the repository was deleted. After a timeout only the time
         of the attempt is saved, so other repositories are checked next.
         """
-        async with self._db.read() as db:
-            place = await shards.place(db, repository_id)
-        if place is None or place.shard != self._shard:
+        if not await self._is_here(repository_id):
             return await self._check_replica(repository_id)
         try:
             damage = "its files are not there"
@@ -198,10 +196,18 @@ class UpkeepJobs:
             await self._save(repository_id, checked_at=now())
             return ""
         if damage:
+            if not await self._is_here(repository_id):  # its files went while git looked at them
+                return ""
             log.error("repository is damaged", repository=repository_id, damage=damage)
         await asyncio.to_thread(self._storage.note_check, repository_id, is_sound=not damage)
         await self._save(repository_id, checked_at=now(), damage=damage)
         return damage
+
+    async def _is_here(self, repository_id: int) -> bool:
+        """True if the repository exists on this shard, and is not a replica."""
+        async with self._db.read() as db:
+            place = await shards.place(db, repository_id)
+        return place is not None and place.shard == self._shard
 
     async def _check_replica(self, repository_id: int) -> str:
         """Check a replica. If it is damaged, discard it and copy it again."""
