@@ -118,6 +118,15 @@ async def test_a_missing_answer_is_said_next_to_its_field_and_the_others_stay(pa
     }
 
 
+async def test_scripts_do_not_send_an_issue_form_whose_answer_is_a_page(pages, forge):
+    forge.answers[f"{HOME}/issue_templates"] += [TEMPLATE | {"body": [], "file_name": "plain.md"}]
+    sent_by_htmx = {}
+    for name in ("bug.yaml", "plain.md"):
+        shown = (await pages.get(f"{PAGE}?template={name}", ANN)).text
+        sent_by_htmx[name] = bool(re.search(rf'<form [^>]*action="{PAGE}"[^>]* hx-post="{PAGE}"', shown))
+    assert sent_by_htmx == {"bug.yaml": False, "plain.md": True}
+
+
 async def test_a_refusal_of_issues_keeps_the_answers(pages, forge):
     forge.refuses = 422
     answers = {"field-version": "1", "field-terms": ["Agreed"]}
