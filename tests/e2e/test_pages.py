@@ -390,7 +390,7 @@ async def test_administrators_see_what_runs_and_who_did_what(deployment, scene):
     await root.sign_in(password)
     ran = await root.submit("admin/tasks", "Run now", to="/admin/tasks")
     assert "was run" in ran.text
-    assert "Nothing waits" in await root.page("admin/events")
+    assert "No failed events." in await root.page("admin/events")
     assert f"user {scene.ann.name}" in await root.page("admin/audit?action=user.create")
     assert "hook.create" in await root.page(f"admin/audit?actor={scene.ann.name}&service=hooks")
     await root.close()

@@ -204,8 +204,9 @@ class FakeForge:
                 body = (await receive())["body"]
                 self.bodies.append(msgspec.json.decode(body) if body else None)
             answer = self.internal[route]
-            await send({"type": "http.response.start", "status": 200 if answer else 204, "headers": []})
-            await send({"type": "http.response.body", "body": msgspec.json.encode(answer) if answer else b""})
+            status, content = (204, b"") if answer is None else (200, msgspec.json.encode(answer))
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body", "body": content})
             return
         if scope["path"].endswith(("/issue-choices", "/front-page")):
             compose = self._issue_choices if scope["path"].endswith("/issue-choices") else self._front_page

@@ -148,7 +148,7 @@ async def test_tasks_of_a_member_and_an_administrator_need_no_documentation(depl
         await person.follow("Audit log")
         await person.read("login_prohibited: True")
         await person.follow("Dead-lettered events")
-        await person.read("No dead-lettered events.")
+        await person.read("No failed events.")
         await person.sign_out(OWNER)
         await person.sign_in(*SAILOR)
         await person.read("this account may not sign in")

@@ -64,6 +64,11 @@ async def test_an_administrator_sees_events_that_wait_and_tries_them_once_more(p
     assert "1 applied, 0 left, 1 on the way again" in answer.text
 
 
+async def test_services_without_failed_events_say_so(pages, forge):
+    forge.internal["GET /internal/dead-lettered"] = []
+    assert "No failed events." in (await pages.get("/admin/events", ROOT)).text
+
+
 async def test_an_administrator_sees_jobs_and_tries_one_now_or_forgets_it(pages, forge):
     for state, button, method in (("waiting", "Run now", "POST"), ("failed", "Forget", "DELETE")):
         page = f"/admin/jobs?state={state}"
