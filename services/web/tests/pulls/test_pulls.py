@@ -405,6 +405,7 @@ async def test_a_list_says_which_pull_requests_are_drafts(pages, forge):
 
 async def test_an_open_pull_request_says_how_to_try_it_in_a_clone(pages, forge):
     shown = (await pages.get("/ann/demo/pulls/1", ANN)).text
+    assert "<summary>Check out in a clone</summary>" in shown
     assert "git fetch http://forge/ann/demo.git refs/pull/1/head" in shown
     assert 'href="/ann/demo/pulls/1.patch"' in shown
 
