@@ -196,7 +196,7 @@ async def fill(world, numbers):
                     "kind": SourceKind.OIDC,
                     "name": f"s{n}",
                     "title": f"S{n}",
-                    "config": '{"issuer": "https://x.test", "client_id": "c"}',
+                    "config": '{"kind": "oidc", "issuer": "https://x.test", "client_id": "c"}',
                     "created_at": now(),
                     "updated_at": now(),
                 },
