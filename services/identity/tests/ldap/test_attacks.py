@@ -1,8 +1,16 @@
 """Attacks on sign-ins by directories, one by one, with a real directory."""
 
 import asyncio
+import ssl
 
 import pytest
+from cryptography.fernet import Fernet
+
+from ingot_chassis.security.sealing import Seal
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.directories.clients import ldap
+from ingot_identity.passwords.components import PasswordComponents
+from ingot_identity.sources.store import sources
 
 from ..providers.counterparts import Visitor
 from ..world import PASSWORD as LOCAL_PASSWORD
@@ -229,6 +237,63 @@ async def test_guesses_are_limited_while_a_directory_fails(make_world, slapd):
             for _ in range(5)
         ]
         assert statuses == [403, 403, 403, 429, 429]
+
+
+async def guess_root(site):
+    """The statuses of five guesses for the password of root."""
+    return [
+        (await site.authenticate(name="root", password="guess", address="192.0.2.1")).status_code
+        for _ in range(5)
+    ]
+
+
+async def test_guesses_are_limited_while_all_threads_are_busy(make_world, slapd, monkeypatch):
+    monkeypatch.setattr(ldap, "LONGEST_QUEUE", -ldap.THREADS)
+    async with make_world(allowed_directories=["localhost"], free_sign_ins=3) as site:
+        await add_source(site, slapd)
+        assert await guess_root(site) == [503, 503, 503, 429, 429]
+
+
+async def test_a_proof_is_wrong_while_all_threads_are_busy(site, slapd, monkeypatch):
+    await add_source(site, slapd)
+    monkeypatch.setattr(ldap, "LONGEST_QUEUE", -ldap.THREADS)
+    checks = site.part(PasswordComponents).checks
+    async with site.database.read() as db:
+        root = await accounts.get(db, 1)
+    assert not await checks.matches(root, "guess")
+    assert await checks.matches(root, LOCAL_PASSWORD)
+
+
+async def test_guesses_are_limited_while_the_secret_has_a_former_key(make_world, slapd):
+    async with make_world(allowed_directories=["localhost"], free_sign_ins=3) as site:
+        source_id = await add_source(site, slapd)
+        sealed = Seal(Fernet.generate_key().decode(), "A_FORMER_KEY").close(SERVICE_PASSWORD)
+        async with site.database.transaction() as tx:
+            await sources.change(tx, source_id, sealed_secret=sealed)
+        assert await guess_root(site) == [403, 403, 403, 429, 429]
+
+
+@pytest.mark.parametrize("answer", ["3003020101", "30020400"])
+async def test_guesses_are_limited_while_a_directory_sends_nonsense(make_world, slapd, tmp_path, answer):
+    certificate, key = slapd.authority.issue("localhost")
+    (tmp_path / "nonsense.pem").write_text(certificate + key)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(tmp_path / "nonsense.pem")
+
+    async def say_nonsense(reader, writer):
+        await reader.read(1)
+        writer.write(bytes.fromhex(answer))
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with (
+        make_world(allowed_directories=["localhost"], free_sign_ins=3) as site,
+        await asyncio.start_server(say_nonsense, "127.0.0.1", 0, ssl=tls) as server,
+    ):
+        port = server.sockets[0].getsockname()[1]
+        await add_source(site, slapd, url=f"ldaps://localhost:{port}")
+        assert await guess_root(site) == [403, 403, 403, 429, 429]
 
 
 async def test_a_wrong_password_of_an_account_gets_as_many_requests_as_an_unknown_name(site, slapd):

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Denied, NotFound
+from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.credentials import Authenticate, RenewPrincipal
 from ingot_identity.accounts.store import queries as accounts
@@ -198,7 +198,7 @@ class _Checked(NamedTuple):
     account: AccountRow | None
     source_id: int = LOCAL
     is_right: bool = False
-    refusal: Denied | None = None
+    refusal: Denied | Unavailable | None = None
 
 
 async def _check_password(db: Database, sign_ins: SignIns, credential: Authenticate) -> _Checked:
@@ -210,7 +210,7 @@ async def _check_password(db: Database, sign_ins: SignIns, credential: Authentic
         signed_in = await sign_ins.others.sign_in(
             credential.name, row, credential.password, credential.address
         )
-    except Denied as error:
+    except (Denied, Unavailable) as error:
         # Raised later: the attempt counts as failed, because the password here is wrong.
         return _Checked(row, refusal=error)
     return _Checked(*signed_in, is_right=True) if signed_in else _Checked(row)

@@ -88,7 +88,9 @@ class Connection:
         try:
             self._connect()
             return work(self)
-        except (LDAPException, OSError, ValueError) as error:
+        except DirectoryFailed:
+            raise
+        except Exception as error:  # ldap3 raises any error for an invalid answer
             raise DirectoryFailed(f"{self._server.host}: {_reason(error)}") from error
         finally:
             self._close()

@@ -13,7 +13,8 @@ import structlog
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Denied, Invalid
+from ingot_chassis.errors import Denied, Invalid, Unavailable
+from ingot_chassis.security.sealing import Unreadable
 from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
@@ -77,10 +78,13 @@ class DirectoryPasswords:
         return DirectorySignIn(row, answer.source.id)
 
     async def matches(self, account: AccountRow, password: str) -> bool:
-        """True if a directory that the account is linked with accepts the password. Raises Unavailable."""
+        """True if a directory that the account is linked with accepts the password.
+
+        A directory that cannot be asked accepts none, so the attempt counts as failed.
+        """
         try:
             return any(each.person for each in await self._ask_all(account.login, account, password))
-        except Denied:
+        except (Denied, Unavailable):
             return False
 
     async def _ask_all(self, name: str, account: AccountRow | None, password: str) -> list[_Answer]:
@@ -124,14 +128,14 @@ class DirectoryPasswords:
         Raises DirectoryFailed, Unavailable.
         """
         config = read_ldap(source.config)
-        server = server_of(config, self._secrets.open(source.sealed_secret))
         lookup = link.login_name if link is not None and is_usable(link.login_name) else name
         try:
+            server = server_of(config, self._secrets.open(source.sealed_secret))
             verified = await self._directories.find_person(server, query_of(config), lookup, password)
             person = person_of(config, verified.entry, verified.groups) if verified else None
-        except DirectoryFailed as error:
+        except (DirectoryFailed, Unreadable) as error:
             log.warning("a directory failed", source=source.name, reason=str(error))
-            raise
+            raise DirectoryFailed(str(error)) from error
         if person is not None and link is not None and link.subject != person.subject:
             person = None  # the directory gave the name to another person
         return _Answer(source, config, link, person)
