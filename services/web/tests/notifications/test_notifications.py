@@ -171,3 +171,21 @@ async def test_nothing_is_read_where_nothing_is_selected(pages, forge):
     forge.answers["/notifications"] = [THREAD]
     refused = await pages.submit("/notifications", "Mark selected as read", to="/read")
     assert (refused.status_code, forge.sent) == (422, [])
+
+
+@pytest.mark.parametrize(
+    ("threads", "address", "place"),
+    [
+        (20, "?page=2", "?page=1"),
+        (21, "?q=all&page=9", "?q=all&page=2"),
+        (21, "?page=2", None),
+        (0, "?page=2", None),
+    ],
+)
+async def test_a_page_after_the_last_one_leads_to_the_last_one(pages, forge, threads, address, place):
+    forge.answers["/notifications"] = [THREAD] * threads
+    answer = await pages.get(f"/notifications{address}", ANN)
+    if place:
+        assert answer.headers["location"] == f"/notifications{place}"
+    else:
+        assert answer.status_code == 200

@@ -47,6 +47,11 @@ async def notifications(request: WebRequest) -> Response[Any]:
     list_ = request.forge.listing("issues", path, page=request.number, limit=PAGE_SIZE, **filters)
     has_offers = chosen["q"] not in STATUSES and len(filters) == 0 and not name
     listing, offers = await gather(list_, request.forge.offers()) if has_offers else (await list_, None)
+    pages = request.pages_of(listing.total)
+    if not listing.rows and listing.total and pages["number"] > pages["last"]:
+        # The threads of the last page were marked as read.
+        shown = {name: value for name, value in chosen.items() if value}
+        return request.redirect(f"/notifications?{urlencode(shown | {'page': pages['last']})}")
     groups: dict[str, list[Any]] = {}
     for thread in listing.rows:
         groups.setdefault(thread["repository"]["full_name"], []).append((thread, _link(request, thread)))
@@ -58,7 +63,7 @@ async def notifications(request: WebRequest) -> Response[Any]:
         offers=offers,
         groups=groups,
         has_unread=any(thread["unread"] for thread in listing.rows),
-        pages=request.pages_of(listing.total),
+        pages=pages,
     )
 
 
