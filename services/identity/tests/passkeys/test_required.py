@@ -66,6 +66,7 @@ async def test_an_app_opens_the_site(required):
     page = await bob.sign_in(await bob.get("/login"))
     number = len(forms(page.text)) - 2
     page = await bob.submit(page, number)
+    assert '<button class="primary">Turn on</button>' in page.text
     secret = forms(page.text)[number][1]["secret"]
     wrong = await bob.submit(page, number, code="x")
     assert (wrong.status_code, secret in wrong.text) == (422, True)

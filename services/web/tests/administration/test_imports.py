@@ -55,6 +55,7 @@ async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge)
     assert "no team may have it" in shown
     assert "1 at the source did not join their teams: &lt;cat&gt;." in shown
     assert 'http-equiv="refresh"' in shown
+    assert "This page reloads every 5 seconds." in shown
     assert 'http-equiv="refresh"' not in (await pages.get(f"{PATH}/1?refresh=no", ROOT)).text
     await pages.submit(f"{PATH}/1", "Cancel import", caller=ROOT)
     assert forge.sent[-1][:2] == ("DELETE", f"{PATH}/1")

@@ -34,7 +34,7 @@ async def test_an_import_that_runs_is_shown_and_looked_at_again_until_somebody_s
     assert (shown.status_code, AGAIN in shown.text) == (200, True)
     for words in ('value="42"', "Receiving, 42 %; 2.0 KiB received", "https://example.org/&lt;name&gt;.git"):
         assert words in shown.text
-    assert 'href="/ann/demo?refresh=no"' in shown.text
+    assert '<a href="/ann/demo?refresh=no">Stop reloading</a>' in shown.text
     still = (await pages.get("/ann/demo?refresh=no", ANN)).text
     assert not [again for again in (AGAIN, "hx-get") if again in still.partition("<main")[2]]
     answer = await pages.submit(shown.text, "Cancel import", to="/migrate/cancel")

@@ -47,6 +47,7 @@ async def test_the_repository_says_that_it_is_offered_and_leads_each_side_on(pag
     assert ("offers this repository to you" in shown, 'href="/ann/demo/transfer"' in shown) == (True, True)
     forge.answers[HOME]["repo_transfer"] = None
     assert "/transfer" not in (await pages.get("/ann/demo", BOB)).text
+    assert ">Type ann/demo to transfer it<" in (await pages.get("/ann/demo/settings/transfer", ANN)).text
 
 
 async def test_who_offered_a_repository_takes_that_back(pages, forge):

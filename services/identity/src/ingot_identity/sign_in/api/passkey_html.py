@@ -118,7 +118,7 @@ def enrolment_page(
             "Open it in an app on this machine</a></p>"
             '<div class="field"><label for="code">Code that the app shows</label>'
             '<input id="code" name="code" autocomplete="one-time-code" required></div>'
-            '<button class="primary">Turn it on</button></form>'
+            '<button class="primary">Turn on</button></form>'
         )
     sign_out = f'<form method="post" action="{escape(root)}/login/out">{hidden_fields({"token": token})}'
     return Page("Second factor", f"{body}<hr>{sign_out}<button>Sign out</button></form>")
