@@ -14,6 +14,8 @@ async def test_a_comment_is_changed_and_removed(pages, forge):
     forge.answers[PATH] = COMMENT | {"body": "a\n<b>"}
     changed = await pages.submit(PAGE, "Save comment", to="/comments/5")
     assert changed.headers["location"] == "/ann/demo/issues/comments/5"
+    loss = "The comment is deleted, with its reactions and files. This cannot be undone."
+    assert loss in (await pages.get(PAGE, ANN)).text
     removed = await pages.submit(PAGE, "Delete comment", to="/comments/5/delete")
     assert removed.headers["location"] == "/ann/demo/issues/1"
     assert forge.sent == [("PATCH", PATH, {"body": "a\n<b>"}), ("DELETE", PATH, {})]

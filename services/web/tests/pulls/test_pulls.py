@@ -420,6 +420,7 @@ CONFLICT = {"reason": "the branches conflict", "kind": "conflict", "overridable"
         ("approvals", '<a href="#reviews">Ask reviewers'),
         ("checks", '<a href="#checks">Open'),
         ("blocked", '<a href="#blocked">Close the issues'),
+        ("outdated", '<a href="#update">Update the branch</a>.'),
     ],
 )
 async def test_each_reason_against_a_merge_says_what_to_do(pages, forge, kind, remedy):

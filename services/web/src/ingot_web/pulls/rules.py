@@ -14,7 +14,7 @@ REMEDIES: dict[RefusalKind, tuple[str, str]] = {
     "changes_requested": ("Ask the reviewer to look again, or dismiss the review", "#reviews"),
     "reviews_requested": ("Wait for these reviews, or take the requests back", "#reviews"),
     "checks": ("Open the failed checks, then push a correction", "#checks"),
-    "outdated": ("Update branch", "#update"),
+    "outdated": ("Update the branch", "#update"),
     "comparing": ("Load the page again in a moment", ""),
     "outsider": ("Ask a person who may merge into this branch", ""),
     "styles": ("Ask an administrator to allow a style in the settings", ""),
