@@ -98,6 +98,24 @@ async def test_an_empty_password_reaches_no_directory(site, slapd, ways):
     assert not any(" BIND " in line and 'dn="uid' in line for line in slapd.lines[before:])
 
 
+@BOTH
+@pytest.mark.parametrize("password", ["a\x01b", "\u0340", "\u00ad", "\u200b", "\U0001f600"], ids=ascii)
+async def test_a_strange_password_does_not_reveal_people(site, slapd, ways, password):
+    await add_source(site, slapd, **ways)
+    await slapd.add_person("ann")
+    answers = [await site.authenticate(name=name, password=password) for name in ("ann", "nobody")]
+    assert answers[0].status_code == answers[1].status_code == 200
+    assert answers[0].json() == answers[1].json()
+
+
+@BOTH
+async def test_a_password_reaches_the_directory_unchanged(site, slapd, ways):
+    await add_source(site, slapd, **ways)
+    await slapd.add_person("ann", password="soft\u00adhyphen")
+    assert await sign_in(site, "ann", "softhyphen") == 0
+    assert await sign_in(site, "ann", "soft\u00adhyphen") != 0
+
+
 async def test_a_name_of_an_account_never_gives_the_account(site, slapd):
     await add_source(site, slapd)
     dn = await slapd.add_person("root", mail="someone@corp.example")

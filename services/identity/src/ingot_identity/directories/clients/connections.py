@@ -119,7 +119,8 @@ class Connection:
         if not dn or not password:
             raise DirectoryFailed("a bind needs a name and a password")
         ldap = self._open()
-        ldap.rebind(user=dn, password=password, authentication="SIMPLE", read_server_info=False)
+        raw = password.encode()  # ldap3 changes text, and refuses control characters
+        ldap.rebind(user=dn, password=raw, authentication="SIMPLE", read_server_info=False)
         code = _code(ldap)
         if code != 0 and code not in _REFUSED:
             raise DirectoryFailed(_cure(ldap))
