@@ -30,6 +30,7 @@ CONFIG = """
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
+include /etc/ldap/schema/nis.schema
 include {folder}/keys.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
@@ -143,6 +144,13 @@ class Slapd:
     async def add_group(self, name: str, *members: str) -> str:
         dn = f"cn={name},{GROUPS}"
         await self._change(_ldif(dn, "add", {"objectClass": "groupOfNames", "member": members}))
+        return dn
+
+    async def add_names(self, name: str, *uids: str) -> str:
+        """Add a group that has the names of its members."""
+        dn = f"cn={name},{GROUPS}"
+        values = {"objectClass": "posixGroup", "gidNumber": "1000", "memberUid": uids}
+        await self._change(_ldif(dn, "add", values))
         return dn
 
     async def delete(self, dn: str) -> None:

@@ -109,6 +109,43 @@ async def test_groups_of_a_search_give_and_take_teams_at_each_sign_in(site, slap
     assert await members_of(site, team_id) == set()
 
 
+async def test_groups_with_names_are_those_of_the_entry_whatever_was_typed(site, slapd):
+    team_id = await add_team(site)
+    await add_source(
+        site,
+        slapd,
+        user_filter="(|(uid={name})(mail={name}))",
+        group_base_dn=GROUPS,
+        group_filter="(memberUid={name})",
+        group_team_map={"developers": {"acme": ["coders"]}},
+    )
+    await slapd.add_person("ann")
+    mallory = await slapd.add_person("mallory")
+    await slapd.replace(mallory, "mail", "mallory@corp.example", "deleted")
+    await slapd.add_names("developers", "ann", "deleted")
+    assert await sign_in(site, "ann@corp.example")
+    assert await sign_in(site, "deleted")
+    assert await members_of(site, team_id) == {"ann"}
+
+
+async def test_an_entry_without_a_login_has_no_groups_with_names(site, slapd):
+    team_id = await add_team(site)
+    await add_source(
+        site,
+        slapd,
+        login_attribute="employeeNumber",
+        group_base_dn=GROUPS,
+        group_filter="(memberUid={name})",
+        group_team_map={"developers": {"acme": ["coders"]}},
+    )
+    await slapd.add_person("ann")
+    await slapd.add_person("bob", employeeNumber="b7")
+    await slapd.add_names("developers", "ann", "b7")
+    assert await sign_in(site, "ann")
+    bob = await sign_in(site, "bob")
+    assert await members_of(site, team_id) == {await login_of(site, bob)}
+
+
 async def test_groups_of_an_attribute_give_administrators(site, slapd):
     await add_source(site, slapd, admin_groups=[f"cn=operators,{GROUPS}"])
     ann = await slapd.add_person("ann")

@@ -126,7 +126,7 @@ def _find_by_search(
     entries = connection.search(query.base_dn, filled(query.user_filter, name=name), query.attributes, most=2)
     entry = entries[0] if len(entries) == 1 else None
     dn = entry.dn if entry else _decoy(query)
-    groups = _groups(connection, query, name, dn)
+    groups = _groups(connection, query, dn, entry)
     is_right = connection.bind(*((dn, password) if entry and password else (_decoy(query), _any_password())))
     if len(entries) > 1:
         raise DirectoryFailed("several entries match a name; make user_filter match one")
@@ -143,7 +143,7 @@ def _find_directly(
     entries = connection.search(dn, filled(query.user_filter, name=name), query.attributes, only_base=True)
     if len(entries) != 1 or not password:
         return None
-    return VerifiedPerson(entries[0], _groups(connection, query, name, entries[0].dn))
+    return VerifiedPerson(entries[0], _groups(connection, query, entries[0].dn, entries[0]))
 
 
 def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:
@@ -151,19 +151,25 @@ def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequ
     return connection.search_all(base_dn, filter_, attributes)
 
 
-def _groups(connection: "Connection", query: PersonQuery, name: str, dn: str) -> list[str]:
+def _groups(connection: "Connection", query: PersonQuery, dn: str, entry: Entry | None) -> list[str]:
+    """Search for the groups of an entry. The typed name is not used: it may be the address of the person."""
     if not query.group_filter:
         return []
+    names = entry.attributes.get(query.login_attribute.lower()) if entry else None
+    filter_ = filled(query.group_filter, dn=dn, name=names[0] if names else _unknown_name())
     attribute = query.group_attribute.lower()
-    rows = connection.search(
-        query.group_base_dn or query.base_dn, filled(query.group_filter, name=name, dn=dn), [attribute]
-    )
+    rows = connection.search(query.group_base_dn or query.base_dn, filter_, [attribute])
     return [value.decode(errors="replace") for row in rows for value in row.attributes.get(attribute, ())]
 
 
 def _decoy(query: PersonQuery) -> str:
     """Return the name of an entry that does not exist."""
     return f"cn={secrets.token_hex(8)},{query.base_dn}"
+
+
+def _unknown_name() -> str:
+    """Return a name that no group has."""
+    return secrets.token_hex(16)
 
 
 def _any_password() -> str:

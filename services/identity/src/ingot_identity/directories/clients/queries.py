@@ -34,13 +34,15 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 class PersonQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The search for a person, and for the groups of the person.
 
-    ``{name}`` in ``user_dn`` and ``user_filter`` is the name that the person typed. ``{name}`` and ``{dn}``
-    in ``group_filter`` are the name and the entry of the person. With ``user_dn`` the person binds directly.
+    ``{name}`` in ``user_dn`` and ``user_filter`` is the name that the person typed. ``{dn}`` in
+    ``group_filter`` is the entry of the person, and ``{name}`` the ``login_attribute`` of the entry. With
+    ``user_dn`` the person binds directly.
     """
 
     base_dn: str
     user_filter: str
     user_dn: str = ""
+    login_attribute: str
     attributes: Sequence[str] = ()
     group_base_dn: str = ""
     group_filter: str = ""
@@ -75,7 +77,7 @@ def filter_of_everybody(template: str) -> str:
     return template.replace("{name}", "*")
 
 
-def filled(template: str, **values: str) -> str:
+def filled(template: str, **values: str | bytes) -> str:
     """Return a filter or the name of an entry with these values, escaped.
 
     All placeholders are replaced in one step, so a value is never a template.

@@ -76,9 +76,10 @@ class LdapConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
     types. The entry of the person is the one below `base_dn` that matches `user_filter`, and `bind_dn`
     searches for it. With `user_dn`, such as `uid={name},ou=people,dc=example,dc=org`, the person binds
     directly. `subject_attribute` has the id of a person, which never changes. `groups_attribute` of the
-    person names groups. `group_filter` searches for groups below `group_base_dn` instead, and `{dn}` in it is
-    the entry of the person. Their names are in `group_name_attribute`. `required_groups` restricts who may
-    sign in. `trust_email` counts addresses of the directory as confirmed.
+    person names groups. `group_filter` searches for groups below `group_base_dn` instead. `{dn}` in it is the
+    entry of the person, and `{name}` the `login_attribute` of the entry. Names of groups are in
+    `group_name_attribute`. `required_groups` restricts who may sign in. `trust_email` counts addresses of the
+    directory as confirmed.
     """
 
     url: Annotated[str, msgspec.Meta(max_length=255, pattern=_DIRECTORY)]
