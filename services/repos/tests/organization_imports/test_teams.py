@@ -1,6 +1,7 @@
 """Teams of imported organizations, with members by mapping."""
 
 import asyncio
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -219,8 +220,6 @@ async def test_a_source_that_fails_at_its_teams_ends_the_import(
     world, root, teams, answer, reason  # noqa: F811
 ):  # fmt: skip
     async def fail(_method, target, _headers, _writer):
-        from urllib.parse import urlsplit
-
         parts = urlsplit(target)
         return answer if parts.path.endswith("/teams") else teams.page_of(parts)
 
@@ -263,3 +262,41 @@ async def test_no_level_of_github_or_gitlab_is_raised(world, root, people, sourc
     assert team_of(world, "Guests").units_map == {"repo.issues": "read"}
     assert "Maintainers" not in {team.name for team in world.identity.teams.values()}
     assert world.identity.imported_members[developers.id] == {1}
+
+
+class Limited:
+    """A ``Source.api`` that answers a few requests about users, and each of them once, before it is busy."""
+
+    def __init__(self, there, most):
+        self.source, self.most, self.left, self.requested = there, most, most, []
+
+    async def __call__(self, _method, target, _headers, _writer):
+        parts = urlsplit(target)
+        if "/users/" not in parts.path:
+            return self.source.page_of(parts)
+        if not self.left:
+            self.left = self.most
+            return status("429 Too Many Requests", "Retry-After: 1")
+        self.left -= 1
+        self.requested.append(parts.path)
+        return self.source.page_of(parts)
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+async def test_a_source_with_a_limit_gives_each_address_once(
+    world, root, people, source, service  # noqa: F811
+):  # fmt: skip
+    users = [{"id": 100 + n, "login": f"u{n}", "username": f"u{n}", "access_level": 30} for n in range(8)]
+    source.lists = {
+        "/api/v3/orgs/there/teams": [{"id": 9, "slug": "crew"}, {"id": 10, "slug": "cooks"}],
+        "/api/v3/orgs/there/members": [],
+        "/api/v4/groups/there/members": users,
+        **{f"/api/v3/orgs/there/teams/{one}/members": users for one in ("crew", "cooks")},
+        **{f"/api/v3/orgs/there/teams/{one}/repos": [] for one in ("crew", "cooks")},
+    }
+    source.api = limited = Limited(source, most=3)
+    path = await bring(world, root, source, service=service, repositories=["nothing"])
+    await work(world, 8)
+    assert (await root.get(path)).json()["status"] == "done"
+    names = {f"/api/v3/users/u{n}" if service == "github" else f"/api/v4/users/{100 + n}" for n in range(8)}
+    assert sorted(limited.requested) == sorted(names)

@@ -89,7 +89,10 @@ class LinkedPages:
         async def look_up(person: PersonKey) -> None:
             memory.remember_address(person, await read(person) or "")
 
-        await each([look_up(person) for person in sorted(people - memory.addresses.keys())])
+        remembered = people & memory.addresses.keys()
+        for person in remembered:
+            memory.remember_address(person, memory.addresses[person])
+        await each([look_up(person) for person in sorted(people - remembered)])
         return {person: memory.addresses.get(person, "") for person in people}
 
     async def count(self, path: str, query: Query) -> int | None:

@@ -47,5 +47,8 @@ class SourceMemory:
             self._bytes -= len(self._answers.popitem(last=False)[1].body)
 
     def remember_address(self, person: PersonKey, address: str) -> None:
-        if len(self.addresses) < MOST_ADDRESSES:
-            self.addresses[person] = address
+        """Remember the address of a person. Those that were not used for longest are forgotten first."""
+        self.addresses.pop(person, None)
+        self.addresses[person] = address
+        if len(self.addresses) > MOST_ADDRESSES:
+            del self.addresses[next(iter(self.addresses))]

@@ -25,21 +25,27 @@ if TYPE_CHECKING:
 MOST_MEMORIES = 4
 
 
+class _Memories:
+    """The memories of imports. Those of the imports that were asked for last are kept."""
+
+    def __init__(self) -> None:
+        self._memories = OrderedDict[int, SourceMemory]()
+
+    def of(self, import_id: int) -> SourceMemory:
+        memory = self._memories.setdefault(import_id, SourceMemory())
+        self._memories.move_to_end(import_id)
+        if len(self._memories) > MOST_MEMORIES:
+            self._memories.popitem(last=False)
+        return memory
+
+
 class SourceOpener:
     """Opens sources under the rules of egress."""
 
     def __init__(self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings) -> None:
         self._seal, self._egress, self._own_servers = seal, egress, own_servers
         self._settings = settings
-        self._memories = OrderedDict[int, SourceMemory]()
-
-    def _memory(self, repository_id: int) -> SourceMemory:
-        """Return the memory of an import. Those of the imports that were asked for last are kept."""
-        memory = self._memories.setdefault(repository_id, SourceMemory())
-        self._memories.move_to_end(repository_id)
-        if len(self._memories) > MOST_MEMORIES:
-            self._memories.popitem(last=False)
-        return memory
+        self._of_repositories, self._of_organizations = _Memories(), _Memories()
 
     def address(self, source: SourceRow, remote: RemoteRow) -> Address:
         """Return the address of the repository at a source. Raises SourceFailed."""
@@ -57,7 +63,7 @@ class SourceOpener:
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
         """Open the API of the source of an import. Raises SourceFailed, Unreadable."""
         login = open_credentials(self._seal, remote.sealed)
-        memory = self._memory(remote.repository_id)
+        memory = self._of_repositories.of(remote.repository_id)
         family = _family(source.service)
         address = family.address_of(remote.url)
         async with self._open(family, address.site, login, memory) as http:
@@ -76,11 +82,15 @@ class SourceOpener:
 
     @asynccontextmanager
     async def open_organization(
-        self, service: str, site: str, name: str, sealed: bytes | None
+        self, service: str, site: str, name: str, sealed: bytes | None, *, import_id: int | None = None
     ) -> AsyncIterator["SourceOrganization"]:
-        """Open an organization of a site. Raises SourceFailed, Unreadable."""
+        """Open an organization of a site. Raises SourceFailed, Unreadable.
+
+        Steps of the import with an id share its memory.
+        """
         family, login = _family(service), open_credentials(self._seal, sealed)
-        async with self._open(family, site, login, SourceMemory()) as http:
+        memory = SourceMemory() if import_id is None else self._of_organizations.of(import_id)
+        async with self._open(family, site, login, memory) as http:
             yield family.open_organization(http, name)
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ So a step that is repeated after a kill changes nothing.
 """
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ingot_chassis.errors import Denied
 from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
 from ingot_repos.access.rules import grants
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports.clients.organizations import SourceOrganization
 from ingot_repos.imports.clients.source import ABSENT, PersonKey, SourceFailed
 from ingot_repos.imports.clients.teams import SourceMember, SourceTeam, TeamRepository, lowest
 from ingot_repos.imports.rules.openings import SourceOpener
@@ -47,7 +48,7 @@ class TeamImporter:
 
     async def _list(self, row: OrganizationImportRow, place: str) -> None:
         try:
-            async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+            async with self._open(row) as there:
                 page = await there.teams(place)
         except SourceFailed as error:
             if error.fault not in ABSENT:
@@ -99,10 +100,14 @@ class TeamImporter:
                 await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
                 await store.change(tx, row.id, failures=0)
 
+    def _open(self, row: OrganizationImportRow) -> AbstractAsyncContextManager[SourceOrganization]:
+        """Open the organization at the source. The steps share what they learn of its people."""
+        return self._opener.open_organization(row.service, row.site, row.source, row.sealed, import_id=row.id)
+
     async def _read(
         self, row: OrganizationImportRow, team: SourceTeam
     ) -> tuple[list[SourceMember], list[TeamRepository]]:
-        async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
+        async with self._open(row) as there:
             members = await there.members(team)
             if team.includes_all_repositories or team.permission == "owner":
                 return members, []
