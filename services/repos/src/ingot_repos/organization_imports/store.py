@@ -332,7 +332,7 @@ async def add_teams(db: Executor, import_id: int, teams: Sequence[Mapping[str, A
         return 0
     values = [{"import_id": import_id, "state": TeamState.LISTED, **one} for one in teams]
     statement = insert(db, imported_team).values(values).on_conflict_do_nothing()
-    return len((await db.execute(statement.returning(imported_team.c.id))).all())
+    return len((await db.execute(statement.returning(imported_team.c.id))).scalars().all())
 
 
 async def next_team(db: Executor, import_id: int) -> ImportedTeamRow | None:
