@@ -79,6 +79,7 @@ async def test_a_repository_goes_from_its_first_push_to_a_release(deployment, re
         await person.write("Comment on line 2", "How long is that?", within="label")
         await person.follow("Start review", within=SUBMIT)
         await person.read("Not sent yet")
+        await person.press("Review")
         await person.press("Approve", within="label")
         await person.write("Summary", "A good light.")
         await person.follow("Submit review", within=SUBMIT)
