@@ -5,8 +5,15 @@ from email.message import EmailMessage
 
 import pytest
 
+from ingot_mail.replies.rules.headers import (
+    MOST_HEADER_BYTES,
+    MOST_SENDER_CHARACTERS,
+    UnreadableError,
+    read_header,
+)
+from ingot_mail.replies.rules.html_text import text_of_html
 from ingot_mail.replies.rules.quotes import cut_quotes
-from ingot_mail.replies.rules.reading import UnreadableError, read_mail
+from ingot_mail.replies.rules.reading import MOST_HTML_BYTES, MOST_LINES, MOST_NESTED, MOST_PARTS, read_text
 
 TEXT = "I agree.\n\nTwo paragraphs."
 QUOTED = "> ann commented on issue #12.\n>\n> A text\n> -- \n> You get this mail because …"
@@ -54,7 +61,7 @@ FOLLOWED = {
     "iPhone and quote": f"Sent from my iPhone\n\n> On Nov 29, 2026, at 10:00, {INGOT} wrote:\n> \n> A text",
     "Outlook for Android": "Get Outlook for Android<https://aka.ms/AAb9ysg>",
 }
-KEPT = {
+OWN_WORDS = {
     "a word of the introductions": "On Monday I wrote:\nthat it works.",
     "a colon": "She wrote 3 things:\n\n- one\n- two",
     "headers": "From: the beginning\nI liked it.",
@@ -76,7 +83,7 @@ def message(body, *, subtype="plain", charset="utf-8"):
 
 
 def text_of(content):
-    return read_mail(content if isinstance(content, bytes) else content.as_bytes(), 10_000_000).text
+    return read_text(content if isinstance(content, bytes) else content.as_bytes())
 
 
 @pytest.mark.parametrize("rest", FOLLOWED.values(), ids=FOLLOWED.keys())
@@ -89,7 +96,7 @@ def test_nothing_but_a_quote_is_an_empty_reply(rest):
     assert cut_quotes(f"\n{rest}\n") == ""
 
 
-@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT.keys())
+@pytest.mark.parametrize("text", OWN_WORDS.values(), ids=OWN_WORDS.keys())
 def test_own_words_stay(text):
     assert cut_quotes(text) == text
 
@@ -195,15 +202,140 @@ def test_control_characters_are_removed():
 
 @pytest.mark.parametrize("name", ["From: Bob", "From: ", "From: a@b, c@d", "From: a@b\r\nFrom: a@b", "X: y"])
 def test_a_mail_without_one_sender_has_none(name):
-    assert read_mail(f"{name}\r\n\r\nHello".encode(), 1000).sender == ""
+    assert read_header(f"{name}\r\n\r\nHello".encode(), 1000).sender == ""
 
 
 def test_an_address_with_odd_characters_is_no_sender():
-    assert read_mail(b'From: "a b"@example.org\r\n\r\nHello', 1000).sender == ""
+    assert read_header(b'From: "a b"@example.org\r\n\r\nHello', 1000).sender == ""
 
 
-def test_limits():
-    with pytest.raises(UnreadableError):
-        read_mail(b"x" * 11, 10)
-    with pytest.raises(UnreadableError):
-        read_mail(b"Content-Type: multipart/mixed; boundary=x\r\n" * 60, 10_000)
+def test_a_sender_whose_header_is_long_is_none():
+    raw = f"From: {'a' * MOST_SENDER_CHARACTERS} <bob@example.org>\r\n\r\nHello"
+    assert read_header(raw.encode(), 10_000).sender == ""
+
+
+def test_an_encoded_name_of_a_sender():
+    raw = b"From: =?utf-8?q?B=C3=B6b?=\r\n <bob@example.org>\r\n\r\nHello"
+    assert read_header(raw, 1000).sender == "bob@example.org"
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r"], ids=repr)
+def test_recipients_are_read_as_they_stand(end):
+    raw = end.join([b"To: a,", b" \xff <b@example.org>", b"TO: c", b"", b"Cc: d"])
+    assert list(read_header(raw, 1000).recipients) == ["a, \ufffd <b@example.org>", "c"]
+
+
+def test_a_mail_has_a_largest_size_and_its_header_too():
+    with pytest.raises(UnreadableError, match="larger than 10 bytes"):
+        read_header(b"x" * 11, 10)
+    line = b"To: a\r\n"
+    with pytest.raises(UnreadableError, match="header"):
+        read_header(line * (MOST_HEADER_BYTES // len(line) + 1) + b"\r\n", 1_000_000)
+
+
+@pytest.mark.parametrize("name", ["To", "Cc", "Delivered-To"])
+@pytest.mark.parametrize("value", ["a," * 30_000, "(" + "a " * 30_000 + ")", "a " * 30_000, '"' * 60_000])
+def test_hostile_recipients_are_not_parsed(name, value):
+    # The parser of addresses takes seconds to minutes for each of them.
+    assert read_header(f"{name}: {value}\r\n\r\n".encode(), 100_000).recipients == [value.strip()]
+
+
+NESTED = [
+    "boundary=b{}",
+    "boundary =b{}",
+    "boundary*=b{}",
+    "boundary*0=b{}",
+    "x=\"boundary\";boundary*=utf-8''b{}",
+]
+
+
+@pytest.mark.parametrize("spelled", NESTED)
+def test_multiparts_are_counted_however_they_are_written(spelled):
+    def nested(depth):
+        opening = "Content-Type: multipart/mixed; {}\r\n\r\n--b{}\r\n"
+        levels = [opening.format(spelled.format(number), number) for number in range(depth)]
+        return "".join([*levels, "\r\nHello\r\n"]).encode()
+
+    assert text_of(nested(MOST_NESTED)) == "Hello"
+    with pytest.raises(UnreadableError, match="multiparts"):
+        text_of(nested(MOST_NESTED + 1))
+
+
+def test_parts_are_counted():
+    raw = b"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + b"--b\r\n\r\nHello\r\n" * MOST_PARTS
+    with pytest.raises(UnreadableError, match="parts"):
+        text_of(raw)
+
+
+def test_lines_and_headers_of_parts_are_limited():
+    with pytest.raises(UnreadableError, match="lines"):
+        text_of(b"\r\n" * (MOST_LINES + 1))
+    with pytest.raises(UnreadableError, match="header"):
+        text_of(b"Content-Type: text/plain" + b";" * 1_000_000 + b"\r\n\r\nHello")
+
+
+@pytest.mark.parametrize("text", ["a \n" * 150_000, " \n" * 200_000], ids=range(2))
+def test_a_long_flowed_text_is_unwrapped(text):
+    # Joining each line to the ones before would copy about 20 GB.
+    mail = message(text).as_bytes().replace(b"text/plain;", b"text/plain; format=flowed;")
+    assert text_of(mail).count("\n") == 0
+
+
+HOSTILE_HTML = [
+    "<p>" + "".join(f"<b a={number}>" for number in range(20_000)) + "</p>" + "<p>x" * 20_000,
+    "<div>" * 100_000,
+    "<p> " * 100_000,
+    "<a" * 200_000,
+    '<a ="' * 100_000,
+    "<a ='\"" * 100_000,
+    "<a " + "=" * 400_000,
+    "<!--" * 100_000,
+    "<script>" * 50_000,
+    "<" * 400_000,
+    "</" * 200_000,
+    "<blockquote>" * 40_000,
+    "&" * 400_000,
+    "&#x" * 150_000,
+    " " * 400_000,
+]
+
+
+@pytest.mark.parametrize("content", HOSTILE_HTML, ids=range(len(HOSTILE_HTML)))
+def test_hostile_html_gives_no_more_than_it_has(content):
+    # A tree of the first takes gigabytes, and a search from each of the others' tags takes minutes.
+    text, _ = text_of_html(content)
+    assert len(text) <= len(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("First<div>second</div>", "First\nsecond\n"),
+        ("<p>One<p>Two", "One\nTwo"),
+        ("<div>a</div><div><br></div><div>b</div>", "a\n\n\nb\n"),
+        ('<img alt="a > b">c', "c"),
+        ("<img alt='>'>c", "c"),
+        ("<p don't>c</p>", "c\n"),
+        ("a<!-- > -->b", "ab"),
+        ("a<![endif]>b", "ab"),
+        ("1 < 2 & 3 > 2", "1 < 2 & 3 > 2"),
+        ("<SCRIPT>x</p>y</Script>z", "z"),
+        ("<head><title>t</title><style>p > a {}</style></head>b", "b"),
+        ("a<blockquote>b<blockquote>c</blockquote>d</blockquote>e", "a\ne"),
+        ("a</blockquote>b", "a\nb"),
+        ("a<blockquote>b", "a\n"),
+        ("a<b", "a"),
+        ("&lt;b&gt;", "<b>"),
+    ],
+)
+def test_html(content, text):
+    assert text_of_html(content)[0] == text
+
+
+def test_a_text_that_would_be_cut_is_refused_unless_the_rest_is_a_quote():
+    rest = "<p>word</p>" * (MOST_HTML_BYTES // 10)
+    with pytest.raises(UnreadableError, match="too long"):
+        text_of(message(f"Yes{rest}", subtype="html"))
+    assert text_of(message(f"Yes<blockquote>{rest}</blockquote>", subtype="html")) == "Yes"
+    introduction = "<p>On 2026-11-29 at 10:00 Ingot wrote:</p>"
+    assert text_of(message(f"Yes{introduction}{rest}", subtype="html")) == "Yes"

@@ -7,7 +7,9 @@ from email.message import EmailMessage
 import pytest
 
 from ingot_chassis.clock import now
+from ingot_mail.replies.jobs import receiving
 from ingot_mail.replies.jobs.receiving import EMPTY, EXPIRED, MOST_PER_HOUR, TOO_LONG, UNCONFIRMED
+from ingot_mail.replies.rules.reading import read_text
 
 from ..world import REPLY_KEY
 
@@ -270,6 +272,59 @@ async def test_a_mail_that_is_too_large_is_ignored(world):
 )
 async def test_malformed_mails_are_ignored(world, content):
     assert (await outcome(world, content))[0] == "ignored"
+
+
+@pytest.fixture
+def parsed_bodies(monkeypatch):
+    """The mails whose bodies were parsed."""
+    bodies = []
+
+    def read(content):
+        bodies.append(content)
+        return read_text(content)
+
+    monkeypatch.setattr(receiving, "read_text", read)
+    return bodies
+
+
+async def test_a_body_is_parsed_only_for_a_signed_address_and_a_confirmed_sender(world, parsed_bodies):
+    to = address_of(world)
+    assert (await outcome(world, mail(to.replace("reply+", "reply+aaaa"))))[0] == "ignored"
+    assert (await outcome(world, mail("team@example.org")))[0] == "ignored"
+    assert (await outcome(world, mail(to, sender="eve@example.org")))[0] == "refused"
+    assert (await outcome(world, mail(to, Precedence="bulk")))[0] == "ignored"
+    assert parsed_bodies == []
+    assert (await outcome(world, mail(to, message_id="<2@laptop>")))[0] == "stored"
+    assert len(parsed_bodies) == 1
+
+
+async def test_one_mail_is_parsed_at_a_time(world, monkeypatch):
+    at_once, most = [], []
+
+    def read(content):
+        at_once.append(content)
+        most.append(len(at_once))
+        text = read_text(content)
+        at_once.remove(content)
+        return text
+
+    monkeypatch.setattr(receiving, "read_text", read)
+    to = address_of(world)
+    mails = [mail(to, "a line\n" * 5000, message_id=f"<{number}@laptop>") for number in range(8)]
+    answers = await asyncio.gather(*(outcome(world, content) for content in mails))
+    assert (set(answers), most) == ({("stored", "")}, [1] * 8)
+
+
+async def test_a_mail_whose_header_is_too_long_is_ignored(world):
+    content = mail(address_of(world))
+    assert (await outcome(world, b"X: y\r\n" * 20_000 + content))[0] == "ignored"
+
+
+async def test_a_reply_with_too_many_parts_is_refused(world):
+    part = b"Content-Type: multipart/mixed; boundary*0=b\r\n\r\n--b\r\n"
+    header = f"From: {BOB}\r\nTo: {address_of(world)}\r\n".encode()
+    assert (await outcome(world, header + part * 60))[0] == "refused"
+    assert comments(world) == []
 
 
 @pytest.mark.parametrize("key", ["", "wrong", REPLY_KEY + "x"])

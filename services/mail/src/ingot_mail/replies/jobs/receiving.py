@@ -1,12 +1,16 @@
 """Receives mails: verifies the signed address and the sender, and passes the text to issues as a comment.
 
+The header shows both. The rest of a mail is parsed only if they are right, and one mail at a time.
+
 The signed address is the secret: it shows that the sender has a mail of this site. The sender's address must
 be a confirmed one of the same person. Access is checked by issues, at this time.
 """
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from datetime import timedelta
+from typing import ParamSpec, TypeVar
 
 import structlog
 from prometheus_client import Counter
@@ -20,14 +24,18 @@ from ingot_mail.clients.issues import HttpIssues
 from ingot_mail.composition.rules import sender_of
 from ingot_mail.mails.components import MailComponents
 from ingot_mail.replies import store
+from ingot_mail.replies.rules.headers import MailHeader, UnreadableError, read_header
 from ingot_mail.replies.rules.outcomes import Outcome, Received
-from ingot_mail.replies.rules.reading import IncomingMail, UnreadableError, read_mail
+from ingot_mail.replies.rules.reading import read_text
 from ingot_mail.replies.rules.refusals import refuse
 from ingot_mail.replies.store import NewReply
 from ingot_mail.reply_addresses.rules import ReplyAddresses, ReplyTarget
 from ingot_mail.settings import Settings
 
 log = structlog.get_logger()
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 HOUR = timedelta(hours=1)
 MOST_PER_HOUR = 60
@@ -57,6 +65,7 @@ class Receiver:
         self._db, self._queue, self._addresses = database, queue, addresses
         self._identity, self._issues = identity, issues
         self._own_address, self._most_bytes = sender_of(settings).lower(), settings.reply_max_bytes
+        self._parsing = asyncio.Lock()
 
     async def receive(self, content: bytes) -> Received:
         """Return what became of the mail.
@@ -70,24 +79,27 @@ class Receiver:
 
     async def _receive(self, content: bytes) -> Received:
         try:
-            mail = await asyncio.to_thread(read_mail, content, self._most_bytes)
+            header = await self._parsed(read_header, content, self._most_bytes)
         except UnreadableError as error:
             return Received(Outcome.IGNORED, str(error))
-        target = self._addresses.find(mail.recipients)
-        if reason := mail.automatic or self._loop(mail):
-            return Received(Outcome.IGNORED, reason)
+        target = self._addresses.find(header.recipients)
         if target is None:
             return Received(Outcome.IGNORED, "no recipient is a reply address of this site")
-        return await self._reply(target, mail)
+        if reason := header.automatic or self._loop(header.sender.lower()):
+            return Received(Outcome.IGNORED, reason)
+        return await self._reply(target, header, content)
 
-    def _loop(self, mail: IncomingMail) -> str:
-        sender = mail.sender.lower()
+    async def _parsed(self, parse: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        async with self._parsing:
+            return await asyncio.to_thread(parse, *args, **kwargs)
+
+    def _loop(self, sender: str) -> str:
         if sender == self._own_address or self._addresses.is_own(sender):
             return "this site sent it"
         return ""
 
-    async def _reply(self, target: ReplyTarget, mail: IncomingMail) -> Received:
-        key = hashlib.sha256(f"{target.account_id}\0{target.issue_id}\0{mail.id}".encode()).hexdigest()
+    async def _reply(self, target: ReplyTarget, header: MailHeader, content: bytes) -> Received:
+        key = hashlib.sha256(f"{target.account_id}\0{target.issue_id}\0{header.id}".encode()).hexdigest()
         async with self._db.read() as db:
             earlier = await store.get_refusal(db, key)
             count = await store.count_since(db, target.account_id, HOUR)
@@ -95,7 +107,7 @@ class Receiver:
             return _outcome_of(earlier.refusal)
         if count >= MOST_PER_HOUR:
             return Received(Outcome.REFUSED, f"the sender has sent {MOST_PER_HOUR} replies within an hour")
-        comment_id, refusal = await self._passed_on(target, mail, key)
+        comment_id, refusal = await self._passed_on(target, header, content, key)
         row = NewReply(
             key=key,
             account_id=target.account_id,
@@ -109,30 +121,34 @@ class Receiver:
                 tx.on_commit(self._queue.notified.set)
         return _outcome_of(refusal)
 
-    async def _passed_on(self, target: ReplyTarget, mail: IncomingMail, key: str) -> tuple[int, str]:
+    async def _passed_on(
+        self, target: ReplyTarget, header: MailHeader, content: bytes, key: str
+    ) -> tuple[int, str]:
         """Return the id of the comment, or 0 and the reason for the refusal."""
         try:
-            principal = await self._identity.reply_principal(target.account_id, mail.sender)
+            principal = await self._identity.reply_principal(target.account_id, header.sender)
         except NotFound:
             return 0, UNCONFIRMED
-        text = self._addresses.removed_from(mail.text)
-        if refusal := _fault(target, text):
-            return 0, refusal
         try:
+            text = await self._own_text(target, content)
             return await self._issues.reply(target.issue_id, key, text, principal), ""
+        except UnreadableError as error:
+            return 0, str(error)
         except NotFound:
             return 0, HIDDEN
         except (Denied, Invalid, BadRequest) as error:
             return 0, error.message
 
-
-def _fault(target: ReplyTarget, text: str) -> str:
-    """Return the reason to refuse a reply of the right person without asking issues, or an empty text."""
-    if target.expires_at <= now():
-        return EXPIRED
-    if not text.strip():
-        return EMPTY
-    return TOO_LONG if len(text) > MOST_CHARACTERS else ""
+    async def _own_text(self, target: ReplyTarget, content: bytes) -> str:
+        """Return the text for issues. Raises UnreadableError with the reason to refuse the reply."""
+        if target.expires_at <= now():
+            raise UnreadableError(EXPIRED)
+        text = self._addresses.removed_from(await self._parsed(read_text, content))
+        if not text.strip():
+            raise UnreadableError(EMPTY)
+        if len(text) > MOST_CHARACTERS:
+            raise UnreadableError(TOO_LONG)
+        return text
 
 
 def _outcome_of(refusal: str) -> Received:

@@ -1,155 +1,151 @@
-"""Reading of an incoming mail: sender, recipients, id and text. Nothing in it is trusted."""
+"""Reading of the text of an incoming mail. Nothing in it is trusted."""
 
 import codecs
-import hashlib
-import html
 import re
-from collections.abc import Sequence
-from email import message_from_bytes, policy
-from email.headerregistry import AddressHeader
-from email.message import EmailMessage, MIMEPart
-from typing import NamedTuple
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import Message
+from email.policy import Compat32, Policy
+from typing import Any
 
-import nh3
-
-from ingot_mail.composition.rules import is_address
+from ingot_mail.replies.rules.headers import UnreadableError, with_newlines
+from ingot_mail.replies.rules.html_text import text_of_html
 from ingot_mail.replies.rules.quotes import cut_quotes
 
 MOST_PARTS = 50
-"""Most parts of a mail. The parser compares each line with the boundaries of all open parts."""
+MOST_NESTED = 8
+"""The limit for multiparts. The parser compares each line with the boundaries of all open ones."""
+MOST_LINES = 750_000
+"""The limit for lines, which a mail of 50 MB in base64 does not reach."""
+MOST_CONTENT_HEADER = 2000
+"""The limit for a header about the content of a part. The parser takes the square of its length."""
 MOST_TEXT_BYTES = 500_000
-RECIPIENTS = ("Delivered-To", "X-Original-To", "Envelope-To", "To", "Cc")
-_BLOCKS = re.compile(r"<(?:br|/p|/div|/li|/tr|/h[1-6]|/pre)>")
-_TAG = re.compile("<[^<>]*>")
-_SPACE = re.compile(r"\s+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-_TAGS = {"br", "p", "div", "li", "tr", "pre", *(f"h{level}" for level in range(1, 7))}
-_DROPPED = {"script", "style", "title", "blockquote"}
+MOST_HTML_BYTES = 100_000
+_CUT = "\0cut"
+"""The last line of a text that is longer than the limit. No other text has a control character."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _NO_TEXT_CODECS = frozenset(("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"))
 """Codecs that no mail has, and whose time may grow with the square of the text."""
 
 
-class UnreadableError(Exception):
-    """The content is not a mail that can be read. The text is the reason."""
+class _Limits(Compat32):
+    """The policy for parsing. It keeps headers as they are, and refuses long ones about contents."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        if name.lower().startswith("content-") and len(value) > MOST_CONTENT_HEADER:
+            raise UnreadableError("the header of a part is too long")
+        return name, value
 
 
-class IncomingMail(NamedTuple):
-    """A mail as it arrived. ``text`` is what its sender wrote, without quotes; it may be empty.
+class _Counter:
+    """The numbers of parts and multiparts that a parser has found. Raises UnreadableError for too many."""
 
-    ``recipients`` are texts that hold addresses. ``automatic`` is empty, or the reason why no person
-    wrote it. ``id`` is the Message-ID, or else a digest of the content.
-    """
+    def __init__(self) -> None:
+        self.parts = self.multiparts = 0
 
-    sender: str
-    recipients: Sequence[str]
-    id: str
-    automatic: str
-    text: str
+    def part(self, policy: Policy) -> "_Part":
+        """Return a new part, for the parser."""
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise UnreadableError(f"it has more than {MOST_PARTS} parts")
+        return _Part(policy, self)
 
 
-def read_mail(content: bytes, most_bytes: int) -> IncomingMail:
-    """Return the mail. Raises UnreadableError, also if it is larger than ``most_bytes``."""
-    if len(content) > most_bytes:
-        raise UnreadableError(f"it is larger than {most_bytes:,} bytes")
-    if content.lower().count(b"boundary=") > MOST_PARTS:
-        raise UnreadableError(f"it has more than {MOST_PARTS} parts")
+class _Part(Message):
+    """A part of a mail. The parser asks for the boundary when it opens a multipart, however it is written."""
+
+    def __init__(self, policy: Policy, counter: _Counter) -> None:
+        super().__init__(policy)
+        self._counter = counter
+
+    def get_boundary(self, failobj: Any = None) -> Any:
+        self._counter.multiparts += 1
+        if self._counter.multiparts > MOST_NESTED:
+            raise UnreadableError(f"it has more than {MOST_NESTED} multiparts")
+        return super().get_boundary(failobj)
+
+
+def read_text(content: bytes) -> str:
+    """Return what the sender of the mail wrote, without quotes; it may be empty. Raises UnreadableError."""
+    content = with_newlines(content)
+    if content.count(b"\n") > MOST_LINES:
+        raise UnreadableError(f"it has more than {MOST_LINES:,} lines")
     try:
-        message: EmailMessage = message_from_bytes(content, policy=policy.default)
-        return IncomingMail(
-            sender=_sender(message),
-            recipients=[text for name in RECIPIENTS for text in _texts(message, name)],
-            id=_one_text(message, "Message-ID").strip() or hashlib.sha256(content).hexdigest(),
-            automatic=_automatic(message),
-            text=cut_quotes(_text_of(message)),
-        )
+        message = message_from_bytes(content, policy=_Limits(message_factory=_Counter().part))
+        text = cut_quotes(_text_of(message))
+    except UnreadableError:
+        raise
     except Exception as error:
         # The parser raises many kinds of errors for malformed mails.
-        raise UnreadableError(f"it could not be parsed: {type(error).__name__}") from error
-
-
-def _sender(message: EmailMessage) -> str:
-    """Return the address of the sender; empty unless there is exactly one."""
-    headers = message.get_all("From", [])
-    if len(headers) != 1 or not isinstance(headers[0], AddressHeader) or len(headers[0].addresses) != 1:
-        return ""
-    address = headers[0].addresses[0].addr_spec
-    return address if is_address(address) else ""
-
-
-def _texts(message: EmailMessage, name: str) -> list[str]:
-    return [str(value) for value in message.get_all(name, [])]
-
-
-def _one_text(message: EmailMessage, name: str) -> str:
-    return next(iter(_texts(message, name)), "")
-
-
-def _automatic(message: EmailMessage) -> str:
-    """Return the reason if a program wrote the mail, and answers could loop; otherwise an empty text."""
-    submitted = _one_text(message, "Auto-Submitted").partition(";")[0].strip().lower()
-    if submitted not in ("", "no"):
-        return "it has Auto-Submitted"
-    if _one_text(message, "Precedence").strip().lower() in ("bulk", "junk", "list", "auto_reply"):
-        return "it has a Precedence of bulk mail"
-    for name in ("X-Autoreply", "X-Autorespond", "List-Id"):
-        if _one_text(message, name):
-            return f"it has {name}"
-    if any("".join(text.split()) == "<>" for text in _texts(message, "Return-Path")):
-        return "its envelope has no sender"
-    return "it is a report" if message.get_content_type() == "multipart/report" else ""
-
-
-def _text_of(message: EmailMessage) -> str:
-    part = message.get_body(preferencelist=("plain", "html"))
-    if part is None:
-        return ""
-    text = _decoded(part)
-    if part.get_content_subtype() == "html":
-        text = _text_of_html(text)
-    elif _parameter(part, "format") == "flowed":
-        text = _unwrapped(text, deletes_space=_parameter(part, "delsp") == "yes")
+        raise UnreadableError("it could not be parsed") from error
+    if text.endswith(_CUT):
+        raise UnreadableError("its text is too long")
     return text
 
 
-def _parameter(part: MIMEPart, name: str) -> str:
+def _text_of(message: Message) -> str:
+    texts = {part.get_content_subtype(): part for part in reversed(list(_texts(message)))}
+    if "plain" in texts:
+        part = texts["plain"]
+        text, is_cut = _decoded(part, MOST_TEXT_BYTES)
+        if _parameter(part, "format") == "flowed":
+            text = _unwrapped(text, deletes_space=_parameter(part, "delsp") == "yes")
+    elif "html" in texts:
+        text, is_cut = _decoded(texts["html"], MOST_HTML_BYTES)
+        text, is_quoted = text_of_html(text)
+        text, is_cut = _clean(text), is_cut and not is_quoted
+    else:
+        return ""
+    return f"{text}\n{_CUT}" if is_cut else text
+
+
+def _texts(message: Message) -> Iterator[Message]:
+    """Yield the texts that are not attachments. There are no more parts and levels than the limits allow."""
+    if message.get_content_maintype() == "text":
+        if message.get_content_disposition() != "attachment":
+            yield message
+    elif message.get_content_maintype() == "multipart":
+        payload = message.get_payload()
+        for part in payload if isinstance(payload, list) else []:
+            if isinstance(part, Message):
+                yield from _texts(part)
+
+
+def _parameter(part: Message, name: str) -> str:
     return str(part.get_param(name, "")).lower()
 
 
-def _decoded(part: MIMEPart) -> str:
+def _decoded(part: Message, most_bytes: int) -> tuple[str, bool]:
+    """Return the text of a part, and True if it is longer than the limit."""
     payload = part.get_payload(decode=True)
-    content = payload[:MOST_TEXT_BYTES] if isinstance(payload, bytes) else b""
-    charset = str(part.get_content_charset("utf-8"))
+    whole = payload if isinstance(payload, bytes) else b""
+    content, charset = whole[:most_bytes], str(part.get_content_charset("utf-8"))
     try:
         codec = codecs.lookup(charset).name
         text = content.decode("utf-8" if codec in _NO_TEXT_CODECS else codec, "replace")
     except (LookupError, ValueError):
         text = content.decode("utf-8", "replace")
-    return _clean(text)
+    return _clean(text), len(whole) > most_bytes
 
 
 def _clean(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " "))
 
 
-def _text_of_html(text: str) -> str:
-    """Return the text of HTML. Quotes, scripts and styles are dropped with their content."""
-    safe = nh3.clean(
-        _SPACE.sub(" ", text), tags=_TAGS, attributes={}, clean_content_tags=_DROPPED, link_rel=None
-    )
-    lines = _BLOCKS.sub("\n", safe).split("\n")
-    return _clean("\n".join(html.unescape(_TAG.sub("", line)).strip() for line in lines))
-
-
 def _unwrapped(text: str, *, deletes_space: bool) -> str:
     """Join the lines of a flowed text (RFC 3676) that its sender's program wrapped."""
-    joined: list[str] = []
+    joined: list[list[str]] = []
     is_open = False
     for raw in text.split("\n"):
         is_quoted, is_signature = raw.startswith(">"), raw == "-- "
         line = raw.removeprefix(" ")
         if is_open and not is_quoted and not is_signature:
-            joined[-1] = (joined[-1][:-1] if deletes_space else joined[-1]) + line
+            if deletes_space:
+                joined[-1][-1] = joined[-1][-1][:-1]
+            joined[-1].append(line)
         else:
-            joined.append(line)
+            joined.append([line])
         is_open = line.endswith(" ") and not is_quoted and not is_signature
-    return "\n".join(line if line == "-- " else line.rstrip(" ") for line in joined)
+    whole = ("".join(pieces) for pieces in joined)
+    return "\n".join(line if line == "-- " else line.rstrip(" ") for line in whole)
