@@ -41,7 +41,7 @@ from ingot_web.reviews import api as reviews
 from ingot_web.search import api as search
 from ingot_web.settings import Settings
 from ingot_web.site import api as site
-from ingot_web.site.api.branding import read_branding
+from ingot_web.site.api.branding import read_site_files
 from ingot_web.webhooks import api as webhooks
 from ingot_web.wiki import api as wiki
 
@@ -77,11 +77,11 @@ FUNCTIONS = (code_rows, split_rows, unified_rows)
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
     """Return the app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
     parts = assemble("web", settings, urls=settings.urls(), peers=peers, bus=bus)
-    branding = read_branding(settings.site_logo, settings.accent)
+    site_files = read_site_files(settings.site_logo, settings.accent)
     templates = Templates(
         frame=PageFrame.of(settings),
         public_url=settings.public_url,
-        style=branding.style,
+        style=site_files.style,
         filters=FILTERS,
         functions=FUNCTIONS,
     )
@@ -90,7 +90,9 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     if digests is not None:
         parts.close.append(digests.close)
         parts.examinations.append(digests.examine)
-    components = Parts(templates, branding, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests))
+    components = Parts(
+        templates, site_files, tokens, Outcomes(tokens), RenderedTextCache(), SentForms(digests)
+    )
     return service_app(
         parts,
         routes=ROUTES,

@@ -8,7 +8,7 @@ from ingot_web.diffs.rules.colours import coloured_diff
 from ingot_web.diffs.rules.parsing import parse
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.pages.rules.templates import SCRIPTS, STATIC
-from ingot_web.site.api.branding import Branding
+from ingot_web.site.api.branding import SiteFiles
 
 ASSETS = {
     "icon.svg": ("image/svg+xml", (STATIC / "icon.svg").read_bytes()),
@@ -42,12 +42,12 @@ Disallow: /*/*/settings
 """
 
 
-def _answer(branding: Branding, name: str, *, by_content: bool) -> Response[bytes]:
+def _answer(files: SiteFiles, name: str, *, by_content: bool) -> Response[bytes]:
     """Return a file. ``by_content``: its URL changes with its content, so browsers cache it for long."""
     if name == "style.css":
-        kind, content = "text/css", branding.style
-    elif name == "logo" and branding.logo is not None:
-        kind, content = branding.logo.media_type, branding.logo.content
+        kind, content = "text/css", files.style
+    elif name == "logo" and files.logo is not None:
+        kind, content = files.logo.media_type, files.logo.content
     elif name in ASSETS:
         kind, content = ASSETS[name]
     else:
@@ -63,7 +63,7 @@ async def asset(request: WebRequest, name: str) -> Response[bytes]:
 
     Its address contains a digest of its content. Pages of the sign-in use addresses without one.
     """
-    return _answer(request.part(Branding), name, by_content=bool(request.scope["query_string"]))
+    return _answer(request.part(SiteFiles), name, by_content=bool(request.scope["query_string"]))
 
 
 @get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
@@ -75,7 +75,7 @@ async def robots() -> str:
 @get("/favicon.ico", policy=anyone(), include_in_schema=False)
 async def favicon(request: WebRequest) -> Response[bytes]:
     """Return the icon for browsers that request it by this name."""
-    return _answer(request.part(Branding), "icon.svg", by_content=False)
+    return _answer(request.part(SiteFiles), "icon.svg", by_content=False)
 
 
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)

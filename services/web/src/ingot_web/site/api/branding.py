@@ -12,20 +12,20 @@ from ingot_web.pages.rules.templates import STATIC
 LOGO_BYTES = 65_536
 
 
-class Branding(NamedTuple):
+class SiteFiles(NamedTuple):
     """The style sheet of a site, and its logo, if it has one."""
 
     style: bytes
     logo: Picture | None
 
 
-def read_branding(logo: str, accent: str) -> Branding:
-    """Return the branding. ``logo`` is a file or a data URL; ``accent`` two colours, for light and dark.
+def read_site_files(logo: str, accent: str) -> SiteFiles:
+    """Return the files of a site. ``logo`` is a file or a data URL; ``accent`` two colours, for light and dark.
 
     Raises SettingsError.
     """
     sheet = (STATIC / "style.css").read_bytes()
-    return Branding(sheet + accent_rule(sheet.decode(), accent).encode(), _read_logo(logo) if logo else None)
+    return SiteFiles(sheet + accent_rule(sheet.decode(), accent).encode(), _read_logo(logo) if logo else None)
 
 
 def _read_logo(place: str) -> Picture:
