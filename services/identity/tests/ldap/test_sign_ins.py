@@ -1,5 +1,7 @@
 """Sign-ins with the passwords of a real directory."""
 
+import pytest
+
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.sessions.rules import stamp_of
 
@@ -47,6 +49,26 @@ async def test_a_person_signs_in_by_a_direct_bind(site, slapd):
     assert await login_of(site, await sign_in(site, "ann")) == "ann"
     assert await sign_in(site, "ann", "wrong") == 0
     assert await slapd.binds() == [dn, dn]
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        {"user_filter": "(mail={name})"},
+        {"bind_dn": "", "user_dn": f"mail={{name}},{PEOPLE}", "user_filter": "(mail={name})"},
+    ],
+    ids=["search", "direct"],
+)
+async def test_a_person_signs_in_again_by_an_address_that_is_not_the_login(site, slapd, ways):
+    await add_source(site, slapd, **ways)
+    mail = "ann@corp.example"
+    await slapd.add_entry(
+        f"mail={mail},{PEOPLE}", mail=mail, uid="ann", cn="Ann", sn="Doe", userPassword=PASSWORD
+    )
+    user_id = await sign_in(site, mail)
+    assert await login_of(site, user_id) == "ann"
+    assert [await sign_in(site, name) for name in (mail, "ann", mail)] == [user_id] * 3
+    assert await sign_in(site, mail, "wrong") == 0
 
 
 async def test_the_password_of_a_directory_is_also_the_proof_before_dangerous_forms(site, slapd):

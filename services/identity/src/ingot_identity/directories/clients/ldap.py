@@ -20,9 +20,9 @@ from ingot_identity.directories.clients.queries import (
     PersonQuery,
     Server,
     VerifiedPerson,
-    escaped,
     filled,
     filter_of_everybody,
+    filter_of_subject,
 )
 
 if TYPE_CHECKING:
@@ -50,17 +50,24 @@ class Directories:
         self._threads, self._count = ThreadPoolExecutor(THREADS, "directories"), 0
 
     async def find_person(
-        self, server: Server, query: PersonQuery, name: str, password: str | None
+        self, server: Server, query: PersonQuery, name: str, password: str | None, *, subject: bytes = b""
     ) -> VerifiedPerson | None:
         """Return the person with that name and password, or None.
 
+        A search is for the id ``subject``, if it is known, and otherwise for the name.
         Without ``password`` the answer is None, and the directory gets as many requests as for a wrong one.
         Raises DirectoryFailed, Unavailable.
         """
         if password == "":
             return None
-        find = _find_directly if query.user_dn else _find_by_search
-        return await self._run(server, SECONDS, lambda session: find(session, query, name, password))
+        if query.user_dn:
+            return await self._run(
+                server, SECONDS, lambda connection: _find_directly(connection, query, name, password)
+            )
+        filter_ = filter_of_subject(query, subject) if subject else filled(query.user_filter, name=name)
+        return await self._run(
+            server, SECONDS, lambda connection: _find_by_search(connection, query, filter_, password)
+        )
 
     async def list_people(self, server: Server, query: PersonQuery) -> list[Entry]:
         """Return the entries of all people. Raises DirectoryFailed for an incomplete list; Unavailable."""
@@ -71,11 +78,9 @@ class Directories:
             lambda connection: _list(connection, query.base_dn, filter_, query.attributes),
         )
 
-    async def find_entries(
-        self, server: Server, query: PersonQuery, attribute: str, value: bytes
-    ) -> list[Entry]:
-        """Return the entries of people with this value. Raises DirectoryFailed, Unavailable."""
-        filter_ = f"(&{filter_of_everybody(query.user_filter)}({attribute}={escaped(value)}))"
+    async def find_entries(self, server: Server, query: PersonQuery, subject: bytes) -> list[Entry]:
+        """Return the entries of people with this id. Raises DirectoryFailed, Unavailable."""
+        filter_ = filter_of_subject(query, subject)
         return await self._run(
             server, SECONDS, lambda connection: _list(connection, query.base_dn, filter_, query.attributes)
         )
@@ -119,11 +124,11 @@ class Directories:
 
 
 def _find_by_search(
-    connection: "Connection", query: PersonQuery, name: str, password: str | None
+    connection: "Connection", query: PersonQuery, filter_: str, password: str | None
 ) -> VerifiedPerson | None:
     """Find the entry with the account of the service, then bind as the entry."""
     connection.bind_as_service()
-    entries = connection.search(query.base_dn, filled(query.user_filter, name=name), query.attributes, most=2)
+    entries = connection.search(query.base_dn, filter_, query.attributes, most=2)
     entry = entries[0] if len(entries) == 1 else None
     dn = entry.dn if entry else _decoy(query)
     groups = _groups(connection, query, dn, entry)

@@ -42,6 +42,7 @@ class PersonQuery(msgspec.Struct, frozen=True, kw_only=True):
     base_dn: str
     user_filter: str
     user_dn: str = ""
+    subject_attribute: str
     login_attribute: str
     attributes: Sequence[str] = ()
     group_base_dn: str = ""
@@ -75,6 +76,11 @@ def is_usable(name: str) -> bool:
 def filter_of_everybody(template: str) -> str:
     """Return the filter that matches each person whom the filter of a sign-in can match."""
     return template.replace("{name}", "*")
+
+
+def filter_of_subject(query: PersonQuery, subject: bytes) -> str:
+    """Return the filter for the person with this id, which is a value of ``subject_attribute``."""
+    return f"(&{filter_of_everybody(query.user_filter)}({query.subject_attribute}={escaped(subject)}))"
 
 
 def filled(template: str, **values: str | bytes) -> str:

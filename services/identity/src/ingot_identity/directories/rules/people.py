@@ -46,6 +46,7 @@ def query_of(config: LdapConfig) -> PersonQuery:
         base_dn=config.base_dn,
         user_filter=config.user_filter,
         user_dn=config.user_dn,
+        subject_attribute=config.subject_attribute,
         login_attribute=config.login_attribute,
         attributes=[
             config.subject_attribute,

@@ -21,7 +21,13 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.clients.queries import DirectoryFailed, is_usable
-from ingot_identity.directories.rules.people import DirectoryPerson, person_of, query_of, server_of
+from ingot_identity.directories.rules.people import (
+    DirectoryPerson,
+    person_of,
+    query_of,
+    raw_subject,
+    server_of,
+)
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.passwords.rules.proofs import DirectorySignIn
 from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
@@ -42,11 +48,11 @@ NOT_NOW = (
 
 
 class _Answer(NamedTuple):
-    """A directory, its link with the account of the typed name, and the person that it found."""
+    """A directory, the name that it was asked for, and the person that it found."""
 
     source: SourceRow
     config: LdapConfig
-    link: IdentityRow | None
+    name: str
     person: DirectoryPerson | None
 
 
@@ -123,22 +129,25 @@ class DirectoryPasswords:
     async def _ask(
         self, source: SourceRow, link: IdentityRow | None, name: str, password: str | None
     ) -> _Answer:
-        """Ask one directory. The name of a linked account is the one that the directory has.
+        """Ask one directory. A linked account is found by its id, or by the name of its last direct bind.
 
         Raises DirectoryFailed, Unavailable.
         """
         config = read_ldap(source.config)
         lookup = link.login_name if link is not None and is_usable(link.login_name) else name
+        subject = raw_subject(config, link.subject) if link is not None else b""
         try:
             server = server_of(config, self._secrets.open(source.sealed_secret))
-            verified = await self._directories.find_person(server, query_of(config), lookup, password)
+            verified = await self._directories.find_person(
+                server, query_of(config), lookup, password, subject=subject
+            )
             person = person_of(config, verified.entry, verified.groups) if verified else None
         except (DirectoryFailed, Unreadable) as error:
             log.warning("a directory failed", source=source.name, reason=str(error))
             raise DirectoryFailed(str(error)) from error
         if person is not None and link is not None and link.subject != person.subject:
             person = None  # the directory gave the name to another person
-        return _Answer(source, config, link, person)
+        return _Answer(source, config, lookup, person)
 
     async def _account_of(self, answer: _Answer, person: DirectoryPerson, address: str) -> AccountRow:
         """Return the account of the person. It is created if the source may do that. Raises Denied."""
@@ -196,8 +205,9 @@ class DirectoryPasswords:
             identity = await identities.get(tx, source.id, person.subject)
             if identity is None or identity.account_id != row.id:
                 raise Denied(UNKNOWN)
+            login_name = answer.name if answer.config.user_dn else person.login
             await identities.change(
-                tx, identity.id, login_name=person.login, email=person.email, last_sign_in_at=now()
+                tx, identity.id, login_name=login_name, email=person.email, last_sign_in_at=now()
             )
             if changes:
                 actor = Actor(row.id, row.login, via=source.kind, address=address)

@@ -60,7 +60,7 @@ class Synchronization:
             if link.deactivated:
                 continue
             raw = raw_subject(config, link.subject)
-            if await self._directories.find_entries(server, query, config.subject_attribute, raw):
+            if await self._directories.find_entries(server, query, raw):
                 continue
             await self._deactivate(source, link)
 
