@@ -20,7 +20,9 @@ class SiteFiles(NamedTuple):
 
 
 def read_site_files(logo: str, accent: str) -> SiteFiles:
-    """Return the files of a site. ``logo`` is a file or a data URL; ``accent`` two colours, for light and dark.
+    """Return the files of a site.
+
+    ``logo`` is a file or a data URL; ``accent`` is two colours, for light and dark.
 
     Raises SettingsError.
     """
