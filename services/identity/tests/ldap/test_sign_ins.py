@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingot_chassis.db.audit import list_entries
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.sessions.rules import stamp_of
 
@@ -200,6 +201,21 @@ async def test_only_members_of_required_groups_come(site, slapd):
     assert (await site.call("GET", "/users/ann")).status_code == 404
     await slapd.add_group("staff", ann)
     assert await sign_in(site, "ann") != 0
+
+
+async def test_who_lost_the_required_groups_loses_sessions(site, slapd):
+    await add_source(site, slapd, required_groups=[f"cn=staff,{GROUPS}"])
+    group = await slapd.add_group("staff", await slapd.add_person("ann"))
+    visitor = Visitor(site.app)
+    await visitor.password_sign_in("ann", PASSWORD)
+    assert (await site.authenticate(session=visitor.session)).json()["user_id"]
+    await slapd.delete(group)
+    assert await sign_in(site, "ann") == 0
+    assert not (await site.authenticate(session=visitor.session)).json()["user_id"]
+    assert await sign_in(site, "ann") == 0
+    async with site.database.read() as db:
+        entries = await list_entries(db, service="identity", limit=10, action="source.apply_groups")
+    assert [one.subject for one in entries] == ["user ann"]
 
 
 async def test_a_person_who_was_deleted_or_locked_there_does_not_sign_in(site, slapd):

@@ -7,7 +7,7 @@ from ingot_identity.directories.clients import connections
 from ingot_identity.sources.rules.configs import read_ldap, write_config
 from ingot_identity.sources.store import sources
 
-from .counterparts import PASSWORD, PEOPLE, add_source, running_slapd
+from .counterparts import GROUPS, PASSWORD, PEOPLE, add_source, running_slapd
 
 
 async def synchronize(site):
@@ -47,6 +47,32 @@ async def test_who_left_is_deactivated_and_activated_again(site, slapd):
     await slapd.delete(entries["ann"])
     await synchronize(site)
     assert await active_people(site) == {"bob"}
+
+
+async def test_who_lost_the_required_groups_is_deactivated(site, slapd):
+    await add_source(site, slapd, required_groups=[f"cn=staff,{GROUPS}", f"cn=guests,{GROUPS}"])
+    ann, bob = await slapd.add_person("ann"), await slapd.add_person("bob")
+    await slapd.add_group("staff", ann)
+    group = await slapd.add_group("guests", bob)
+    for name in ("ann", "bob"):
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+    await slapd.delete(group)
+    await synchronize(site)
+    assert await active_people(site) == {"ann"}
+    await slapd.add_group("guests", bob)
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+
+
+async def test_a_wrong_required_group_deactivates_nobody(site, slapd):
+    source_id = await add_source(site, slapd)
+    await sign_in_everybody(site, slapd, "ann", "bob")
+    wrong = {"config": {"required_groups": ["no group"]}}
+    assert (await site.call("PATCH", f"/admin/auths/{source_id}", wrong, as_="root")).status_code == 200
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
 
 
 async def test_who_was_deactivated_by_hand_stays_so(site, slapd):

@@ -1,6 +1,6 @@
 """A person as described by an entry of a directory."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -72,6 +72,16 @@ def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> Direct
         email=_email(_text(entry, config.email_attribute)),
         groups=frozenset(groups),
     )
+
+
+def has_required_group(config: LdapConfig, groups: Collection[str]) -> bool:
+    """True if a person with these groups may sign in."""
+    return not config.required_groups or not {*config.required_groups}.isdisjoint(groups)
+
+
+def may_sign_in(config: LdapConfig, entry: Entry) -> bool:
+    """True unless the groups in an entry exclude the person. A ``group_filter`` needs a search instead."""
+    return bool(config.group_filter) or has_required_group(config, _texts(entry, config.groups_attribute))
 
 
 def subject_of(config: LdapConfig, entry: Entry) -> str:

@@ -23,6 +23,7 @@ from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.clients.queries import DirectoryFailed, is_usable
 from ingot_identity.directories.rules.people import (
     DirectoryPerson,
+    has_required_group,
     person_of,
     query_of,
     raw_subject,
@@ -30,6 +31,7 @@ from ingot_identity.directories.rules.people import (
 )
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.passwords.rules.proofs import DirectorySignIn
+from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
 from ingot_identity.sources.rules.sources import Secrets
 from ingot_identity.sources.store import identities
@@ -155,15 +157,25 @@ class DirectoryPasswords:
         async with self._db.read() as reader:
             link = await identities.get(reader, source.id, person.subject)
             row = await accounts.get(reader, link.account_id) if link else None
-        if config.required_groups and person.groups.isdisjoint(config.required_groups):
+        if not has_required_group(config, person.groups):
             if row is not None:
-                await mappings.apply_groups(self._db, self._presenter, source, config, row.id, [])
+                await self._end(source, config, row, address)
             raise Denied("Only members of certain groups may come.")
         if row is not None:
             return row
         if config.first_sign_in == "create":
             return await self._create(source, config, person, address)
         raise Denied(UNKNOWN)
+
+    async def _end(self, source: SourceRow, config: LdapConfig, row: AccountRow, address: str) -> None:
+        """End rights and sessions from the directory, for a person who may no longer sign in."""
+        changes = await mappings.apply_groups(self._db, self._presenter, source, config, row.id, [])
+        async with self._db.transaction() as tx:
+            ended = await sessions.end_of_source(tx, source.id, account_id=row.id)
+            if ended or changes:
+                actor = Actor(row.id, row.login, via=source.kind, address=address)
+                details = {"source": source.name, "sessions_ended": bool(ended), **changes}
+                await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
 
     async def _create(
         self, source: SourceRow, config: LdapConfig, person: DirectoryPerson, address: str

@@ -15,7 +15,7 @@ from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.clients.queries import DirectoryFailed
-from ingot_identity.directories.rules.people import query_of, raw_subject, server_of, subject_of
+from ingot_identity.directories.rules.people import may_sign_in, query_of, raw_subject, server_of, subject_of
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.sources.rules.configs import read_ldap
 from ingot_identity.sources.rules.sources import Secrets
@@ -47,10 +47,10 @@ class Synchronization:
             return
         server, query = server_of(config, self._secrets.open(source.sealed_secret)), query_of(config)
         entries = await self._directories.list_people(server, query)
-        present = {subject_of(config, entry) for entry in entries}
+        present = {subject_of(config, entry) for entry in entries if may_sign_in(config, entry)}
         if not present:
             raise DirectoryFailed(
-                "user_filter matches no person; check it, base_dn, and the rights of bind_dn"
+                "user_filter and required_groups match no person; check them, base_dn, and the rights of bind_dn"
             )
         for link in links:
             if link.subject in present:
@@ -60,7 +60,8 @@ class Synchronization:
             if link.deactivated:
                 continue
             raw = raw_subject(config, link.subject)
-            if await self._directories.find_entries(server, query, raw):
+            found = await self._directories.find_entries(server, query, raw)
+            if any(may_sign_in(config, entry) for entry in found):
                 continue
             await self._deactivate(source, link)
 
