@@ -327,6 +327,50 @@ async def test_a_reply_with_too_many_parts_is_refused(world):
     assert comments(world) == []
 
 
+@pytest.mark.parametrize("letter", ["\u017f", "\u0131", "\u0130", "\u212a"])
+async def test_letters_that_only_look_like_those_of_a_token_are_none(world, letter):
+    to = f"reply+{letter * 48}@example.org"
+    content = f"From: {BOB}\r\nTo: {to}\r\nDelivered-To: {to}\r\n\r\nI agree.".encode()
+    assert (await outcome(world, content))[0] == "ignored"
+    assert world.addresses.find([to]) is None
+
+
+async def test_a_body_that_decodes_to_surrogates_is_stored_without_them(world):
+    header = f"From: {BOB}\r\nTo: {address_of(world)}\r\nContent-Type: text/plain; charset=utf-7\r\n\r\n"
+    assert await outcome(world, header.encode() + b"hi +2AA- there\r\n") == ("stored", "")
+    assert [body for _, _, body in comments(world)] == ["hi  there"]
+
+
+async def test_a_message_id_that_is_no_text_is_one_comment(world):
+    content = mail(address_of(world)).replace(b"<1@laptop>", b"<\xff\xfe@laptop>")
+    assert await outcome(world, content) == await outcome(world, content) == ("stored", "")
+    assert len(comments(world)) == 1
+
+
+async def test_a_mail_that_raises_an_unexpected_error_does_not_come_again(world, monkeypatch):
+    def read(content):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(receiving, "read_text", read)
+    assert (await outcome(world, mail(address_of(world))))[0] == "ignored"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 405, 409, 413, 418, 422, 451])
+async def test_a_4xx_of_issues_is_a_refusal(world, status):
+    content = mail(address_of(world))
+    world.issues.refusals[100] = status, "a reason"
+    assert await outcome(world, content) == ("refused", "a reason")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_issues_can_ask_for_a_later_try(world, status):
+    content = mail(address_of(world))
+    world.issues.refusals[100] = status, "later"
+    assert (await post(world, content)).status_code == (429 if status == 429 else 503)
+    del world.issues.refusals[100]
+    assert await outcome(world, content) == ("stored", "")
+
+
 @pytest.mark.parametrize("key", ["", "wrong", REPLY_KEY + "x"])
 async def test_only_the_mail_server_posts(world, key):
     answer = await post(world, mail(address_of(world)), key=key)

@@ -48,7 +48,7 @@ class ReplyAddresses:
             re.escape(self._before)
             + f"([a-z2-7]{{{TOKEN_LENGTH}}})"
             + re.escape(f"{self._after}@{self._domain}"),
-            re.IGNORECASE,
+            re.IGNORECASE | re.ASCII,
         )
 
     @property

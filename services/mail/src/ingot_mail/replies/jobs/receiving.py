@@ -14,10 +14,11 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 from prometheus_client import Counter
+from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import BadRequest, Denied, Invalid, NotFound
+from ingot_chassis.errors import ApiError, NotFound, TooManyRequests
 from ingot_contracts.issues.replies import MOST_CHARACTERS
 from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
@@ -70,9 +71,18 @@ class Receiver:
     async def receive(self, content: bytes) -> Received:
         """Return what became of the mail.
 
-        Raises ApiError if a service does not answer. Then the mail must be received again.
+        Raises ApiError or DBAPIError if a service or the database does not answer. Then the mail must be
+        received again. Any other error is the mail's: it would come again in the same way, so it is ignored.
         """
-        received = await self._receive(content)
+        try:
+            received = await self._receive(content)
+        except (DBAPIError, OSError):
+            raise
+        except Exception as error:
+            if isinstance(error, ApiError) and _is_for_now(error):
+                raise
+            log.exception("cannot receive a mail")
+            received = Received(Outcome.IGNORED, "it could not be received; the log has the details")
         RECEIVED.labels(received.outcome).inc()
         log.info("incoming mail", outcome=received.outcome, reason=received.reason or None)
         return received
@@ -136,7 +146,9 @@ class Receiver:
             return 0, str(error)
         except NotFound:
             return 0, HIDDEN
-        except (Denied, Invalid, BadRequest) as error:
+        except ApiError as error:
+            if _is_for_now(error):
+                raise
             return 0, error.message
 
     async def _own_text(self, target: ReplyTarget, content: bytes) -> str:
@@ -149,6 +161,11 @@ class Receiver:
         if len(text) > MOST_CHARACTERS:
             raise UnreadableError(TOO_LONG)
         return text
+
+
+def _is_for_now(error: ApiError) -> bool:
+    """True if the same request may succeed later."""
+    return error.status >= 500 or error.status == TooManyRequests.status
 
 
 def _outcome_of(refusal: str) -> Received:
