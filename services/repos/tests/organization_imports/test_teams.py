@@ -195,6 +195,35 @@ async def test_no_right_is_given_after_the_administrator_lost_his(world, root, p
     assert world.identity.teams == {}
 
 
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ("cancellation", ("cancelled", REASON_TEXTS["cancelled"])),
+        ("demotion", ("failed", REASONS["administrator"])),
+    ],
+)
+async def test_no_team_comes_after_the_end_of_the_right_while_the_source_answers(
+    world, root, people, teams, event, expected  # noqa: F811
+):  # fmt: skip
+    path = await wait_for_teams(world, root, teams, organization="fresh")
+
+    async def answer(_method, target, _headers, _writer):
+        parts = urlsplit(target)
+        if parts.path.endswith("/members") and event == "demotion":
+            change_account(world, 1, admin=False)
+        elif parts.path.endswith("/members"):
+            await root.call("DELETE", f"/api/v1{path}")
+        return teams.page_of(parts)
+
+    teams.api = answer
+    await work(world, 4)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["error"]) == expected
+    assert world.identity.teams == {}
+    assert await world.rows("team_grant") == []
+    assert "done" not in state["teams"]
+
+
 async def test_a_source_that_hides_its_teams_has_all_else(world, root, teams):  # noqa: F811
     del teams.lists["/api/v1/orgs/there/teams"]
     state = (await root.get(await bring(world, root, teams))).json()

@@ -27,6 +27,7 @@ from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.jobs.administrators import NotAdministrator, may_import
 from ingot_repos.organization_imports.jobs.teams import TeamImporter
 from ingot_repos.organization_imports.rules import (
     IMPORT_ORGANIZATION,
@@ -108,6 +109,8 @@ class OrganizationImportJobs:
             return await self._fail(row, "secrets", is_final=True)
         except NotFound:
             return await self._fail(row, "gone", is_final=True)
+        except NotAdministrator:
+            return await self._fail(row, "administrator", is_final=True)
         return 0.0
 
     async def _list(self, row: OrganizationImportRow) -> None:
@@ -149,7 +152,7 @@ class OrganizationImportJobs:
             return await self._fail(row, "gone", is_final=True)
         is_allowed = True
         for listed in following:
-            is_allowed = await self._may_import(row.user_id)
+            is_allowed = await may_import(self._identity, row.user_id)
             if not is_allowed:
                 break
             try:
@@ -173,7 +176,7 @@ class OrganizationImportJobs:
             async with self._db.transaction() as tx:
                 await store.end(tx, row.id, ImportState.DONE, row.reason)
             return None
-        if not await self._may_import(row.user_id):
+        if not await may_import(self._identity, row.user_id):
             return await self._fail(row, "administrator", is_final=True)
         return await self._ask(row, self._teams.step)
 
@@ -210,14 +213,6 @@ class OrganizationImportJobs:
             most=0,
         )
         await store.change_repository(tx, listed.id, state=ListedState.CREATED, repository_id=added.id)
-
-    async def _may_import(self, user_id: int) -> bool:
-        """Return whether a user is an administrator who may sign in. Raises Unavailable."""
-        try:
-            account = await self._identity.account(user_id)
-        except NotFound:
-            return False
-        return account.admin and account.active
 
     async def _record_owners(self, row: OrganizationImportRow) -> bool:
         """Record the owner of new repositories at identity. Return False if the owner was deleted.

@@ -13,6 +13,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Denied
 from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
 from ingot_repos.access.rules import grants
+from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports.clients.organizations import SourceOrganization
 from ingot_repos.imports.clients.source import ABSENT, PersonKey, SourceFailed
@@ -20,6 +21,7 @@ from ingot_repos.imports.clients.teams import SourceMember, SourceTeam, TeamRepo
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import MappingRule, accounts_of
 from ingot_repos.organization_imports import store
+from ingot_repos.organization_imports.jobs.administrators import NotAdministrator, may_import
 from ingot_repos.organization_imports.rules import LONGEST_NAME, Options, options_of
 from ingot_repos.organization_imports.store import ImportedTeamRow, OrganizationImportRow, TeamState
 
@@ -37,7 +39,10 @@ class TeamImporter:
             return row.teams_place is not None or await store.next_team(db, row.id) is not None
 
     async def step(self, row: OrganizationImportRow) -> None:
-        """List the next page of teams, or bring the next team. Raises NotFound for a deleted organization."""
+        """List the next page of teams, or bring the next team.
+
+        Raises NotFound for a deleted organization, and NotAdministrator.
+        """
         if row.teams_place is not None:
             await self._list(row, row.teams_place)
             return
@@ -82,7 +87,10 @@ class TeamImporter:
             if error.fault not in ABSENT:
                 raise
             async with self._db.transaction() as tx:
-                await store.end_team(tx, listed.id, state=TeamState.REFUSED, reason="source")
+                if await store.change(tx, row.id, failures=0):
+                    await store.end_team(tx, listed.id, state=TeamState.REFUSED, reason="source")
+            return
+        if not await self._may_go_on(row):
             return
         if levels := [one.level for one in repositories if one.level]:
             team = team.with_level(lowest(levels))
@@ -96,9 +104,18 @@ class TeamImporter:
         async with self._db.transaction() as tx:
             state = TeamState.DONE if team_id else TeamState.REFUSED
             values = {"state": state, "reason": reason, "team_id": team_id or None, "members": len(joined)}
-            if await store.end_team(tx, listed.id, **values):
+            if await store.change(tx, row.id, failures=0) and await store.end_team(tx, listed.id, **values):
                 await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
-                await store.change(tx, row.id, failures=0)
+
+    async def _may_go_on(self, row: OrganizationImportRow) -> bool:
+        """Return False for an import that ended while the source answered. Raises NotAdministrator."""
+        async with self._db.read() as db:
+            present = await store.get(db, row.id)
+        if present is None or present.state != ImportState.RUNNING:
+            return False
+        if not await may_import(self._identity, row.user_id):
+            raise NotAdministrator
+        return True
 
     def _open(self, row: OrganizationImportRow) -> AbstractAsyncContextManager[SourceOrganization]:
         """Open the organization at the source. The steps share what they learn of its people."""
@@ -181,6 +198,8 @@ class TeamImporter:
         for name in sorted(brought.keys() & names):
             with suppress(Denied):  # the repository has too many teams
                 async with self._db.transaction() as tx:
+                    if not await store.change(tx, row.id, failures=0):
+                        return  # cancelled
                     await grants.add_team(tx, brought[name], team_id)
 
 
