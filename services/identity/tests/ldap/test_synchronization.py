@@ -83,6 +83,22 @@ async def test_who_was_deactivated_by_hand_stays_so(site, slapd):
     assert await active_people(site) == set()
 
 
+async def test_who_was_deactivated_by_hand_after_an_absence_stays_so(site, slapd):
+    await add_source(site, slapd)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    (source,) = (await site.call("GET", "/admin/auths", as_="root")).json()
+    without = {"config": {"user_filter": "(&(uid={name})(!(employeeType=left)))"}}
+    assert (await site.call("PATCH", f"/admin/auths/{source['id']}", without, as_="root")).status_code == 200
+    await slapd.replace(entries["ann"], "employeeType", "left")
+    await synchronize(site)
+    for active in (True, False):
+        answer = await site.call("PATCH", "/admin/users/ann", {"active": active}, as_="root")
+        assert answer.status_code == 200
+    await slapd.replace(entries["ann"], "employeeType", "here")
+    await synchronize(site)
+    assert await active_people(site) == {"bob"}
+
+
 async def test_an_account_of_this_site_is_left_alone(site, slapd):
     await add_source(site, slapd)
     await sign_in_everybody(site, slapd, "ann")

@@ -24,6 +24,7 @@ from ingot_identity.messages.rules import Messages
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.sources.rules import identities
+from ingot_identity.sources.store import identities as identity_store
 from ingot_identity.sources.store import mapped_members
 from ingot_identity.sources.store.tables import LOCAL
 
@@ -144,7 +145,7 @@ async def edit_user_by_hand(
 ) -> AccountRow:
     """Change a user as ``edit_user`` does, and send a mail about a new address to the former one.
 
-    Raises Conflict for a change of a right that groups of a source gave.
+    No source activates an account that is deactivated by hand. Raises Conflict for a change of a right that groups of a source gave.
     """
     row = await get_account(tx, account_id)
     if changes.get("admin", row.admin) != row.admin and (
@@ -153,6 +154,8 @@ async def edit_user_by_hand(
         raise Conflict(f"the groups of {title} make this user an administrator; change them there")
     former = await email_store.get_primary(tx, account_id)
     edited = await edit_user(tx, presenter, account_id, changes)
+    if not changes.get("active", True):
+        await identity_store.forget_deactivation(tx, account_id)
     if former is not None and former.confirmed_at is not None and former.address != edited.email:
         fields = {"new_address": edited.email}
         await messages.request(

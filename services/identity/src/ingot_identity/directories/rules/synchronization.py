@@ -90,6 +90,9 @@ class Synchronization:
         """Activate the account that the source deactivated, unless another one did as well."""
         async with self._db.transaction() as tx:
             account = await lock_for_update(tx, link.account_id)
+            current = await identities.get(tx, source.id, link.subject)
+            if current is None or current.account_id != account.id or not current.deactivated:
+                return  # it was deactivated by hand since
             await identities.change(tx, link.id, deactivated=False)
             if any(each.deactivated for each in await identities.list_of_account(tx, account.id)):
                 return

@@ -73,6 +73,12 @@ async def change(db: Executor, identity_id: int, **values: Any) -> None:
     await db.execute(update(external_identity).where(external_identity.c.id == identity_id).values(**values))
 
 
+async def forget_deactivation(db: Executor, account_id: int) -> None:
+    """Mark the account as not deactivated by its sources, so none of them activates it."""
+    statement = update(external_identity).where(external_identity.c.account_id == account_id)
+    await db.execute(statement.values(deactivated=False))
+
+
 async def remove(db: Executor, account_id: int, source_id: int) -> bool:
     """Delete a link. Return False if it does not exist."""
     statement = delete(external_identity).where(
