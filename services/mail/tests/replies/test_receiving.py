@@ -247,10 +247,32 @@ async def test_a_person_cannot_send_without_end(world):
     to = address_of(world)
     for number in range(MOST_PER_HOUR):
         await outcome(world, mail(to, message_id=f"<{number}@laptop>"))
-    assert (await outcome(world, mail(to, message_id="<more@laptop>")))[0] == "refused"
+    # The mail server keeps it, and tries again.
+    assert (await post(world, mail(to, message_id="<more@laptop>"))).status_code == 429
     assert len(comments(world)) == MOST_PER_HOUR
     assert await outcome(world, mail(to, message_id="<0@laptop>")) == ("stored", "")
     assert (await outcome(world, mail(address_of(world, 1), sender="ann@example.org")))[0] == "stored"
+
+
+async def test_unconfirmed_senders_do_not_count_and_are_mailed_once_in_an_hour(world, mailbox):
+    to, other = address_of(world), address_of(world, issue_id=101)
+    for number in range(MOST_PER_HOUR + 5):
+        content = mail((to, other)[number % 2], sender="eve@example.org", message_id=f"<{number}@laptop>")
+        assert await outcome(world, content) == ("refused", UNCONFIRMED)
+    assert len(await world.rows()) == 1
+    async with world.db.read() as db:
+        assert len((await db.execute(world.db.metadata.tables["reply"].select())).all()) == 1
+    assert await outcome(world, mail(to, message_id="<own@laptop>")) == ("stored", "")
+
+
+async def test_unconfirmed_senders_are_mailed_again_after_an_hour(world, mailbox):
+    to = address_of(world)
+    await outcome(world, mail(to, sender="eve@example.org"))
+    async with world.db.transaction() as tx:
+        old = now() - timedelta(minutes=61)
+        await tx.execute(world.db.metadata.tables["reply"].update().values(received_at=old))
+    await outcome(world, mail(to, sender="eve@example.org", message_id="<2@laptop>"))
+    assert len(await world.rows()) == 2
 
 
 async def test_a_mail_that_is_too_large_is_ignored(world):

@@ -54,12 +54,22 @@ async def add(db: Executor, row: NewReply) -> bool:
     return bool((await db.execute(statement)).rowcount)
 
 
-async def count_since(db: Executor, account_id: int, age: timedelta) -> int:
-    """Return the number of replies of an account within the last ``age``."""
+async def count_since(db: Executor, account_id: int, age: timedelta, *, without: str) -> int:
+    """Return the number of replies of an account within the last ``age``, without those of one refusal."""
     statement = select(func.count()).where(
-        reply.c.account_id == account_id, reply.c.received_at > now() - age
+        reply.c.account_id == account_id, reply.c.received_at > now() - age, reply.c.refusal != without
     )
     return (await db.execute(statement)).scalar() or 0
+
+
+async def has_refusal_since(db: Executor, row: NewReply, age: timedelta) -> bool:
+    """True if the account has a reply with the same refusal within the last ``age``."""
+    statement = select(reply.c.key).where(
+        reply.c.account_id == row.account_id,
+        reply.c.received_at > now() - age,
+        reply.c.refusal == row.refusal,
+    )
+    return (await db.execute(statement.limit(1))).first() is not None
 
 
 async def drop_older(db: Executor, before: datetime) -> int:

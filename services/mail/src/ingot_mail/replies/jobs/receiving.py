@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 HOUR = timedelta(hours=1)
 MOST_PER_HOUR = 60
-"""The limit for replies of one person, stored or refused."""
+"""The limit for replies of one person, stored or refused. Unconfirmed senders do not count."""
 UNCONFIRMED = "it came from an address that is not confirmed for your account"
 EXPIRED = "the address that it was sent to has expired; answer a newer mail or on the page"
 EMPTY = "it has no text of its own"
@@ -112,11 +112,8 @@ class Receiver:
         key = hashlib.sha256(f"{target.account_id}\0{target.issue_id}\0{header.id}".encode()).hexdigest()
         async with self._db.read() as db:
             earlier = await store.get_refusal(db, key)
-            count = await store.count_since(db, target.account_id, HOUR)
         if earlier is not None:
             return _outcome_of(earlier.refusal)
-        if count >= MOST_PER_HOUR:
-            return Received(Outcome.REFUSED, f"the sender has sent {MOST_PER_HOUR} replies within an hour")
         comment_id, refusal = await self._passed_on(target, header, content, key)
         row = NewReply(
             key=key,
@@ -126,6 +123,9 @@ class Receiver:
             refusal=refusal,
         )
         async with self._db.transaction() as tx:
+            if refusal == UNCONFIRMED and await store.has_refusal_since(tx, row, HOUR):
+                # Anybody who has the address can send them. One row and one mail in an hour are enough.
+                return _outcome_of(refusal)
             if await store.add(tx, row) and refusal not in ("", HIDDEN):
                 await refuse(tx, row)
                 tx.on_commit(self._queue.notified.set)
@@ -139,6 +139,10 @@ class Receiver:
             principal = await self._identity.reply_principal(target.account_id, header.sender)
         except NotFound:
             return 0, UNCONFIRMED
+        async with self._db.read() as db:
+            count = await store.count_since(db, target.account_id, HOUR, without=UNCONFIRMED)
+        if count >= MOST_PER_HOUR:
+            raise TooManyRequests(f"the sender has sent {MOST_PER_HOUR} replies within an hour")
         try:
             text = await self._own_text(target, content)
             return await self._issues.reply(target.issue_id, key, text, principal), ""
