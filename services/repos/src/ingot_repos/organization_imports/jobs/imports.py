@@ -107,10 +107,9 @@ class OrganizationImportJobs:
             return await self._fail(row, "unreachable", is_final=False)
         except Unreadable:
             return await self._fail(row, "secrets", is_final=True)
-        except NotFound:
-            return await self._fail(row, "gone", is_final=True)
-        except NotAdministrator:
-            return await self._fail(row, "administrator", is_final=True)
+        except (NotFound, NotAdministrator) as error:
+            reason = "gone" if isinstance(error, NotFound) else "administrator"
+            return await self._fail(row, reason, is_final=True)
         return 0.0
 
     async def _list(self, row: OrganizationImportRow) -> None:
