@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ingot_repos.imports.clients import organizations
+from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.rules import REASONS, TEAM_REASONS
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -329,3 +331,45 @@ async def test_a_source_with_a_limit_gives_each_address_once(
     assert (await root.get(path)).json()["status"] == "done"
     names = {f"/api/v3/users/u{n}" if service == "github" else f"/api/v4/users/{100 + n}" for n in range(8)}
     assert sorted(limited.requested) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ("github", "/api/v3/orgs/there/teams/crew/members"),
+        ("github", "/api/v3/orgs/there/teams/crew/repos"),
+        ("gitlab", "/api/v4/groups/there/members"),
+    ],
+)
+async def test_a_team_above_the_limit_ends_the_import(
+    world, root, people, source, service, path, monkeypatch  # noqa: F811
+):  # fmt: skip
+    monkeypatch.setattr(organizations, "MOST_MEMBERS", 2)
+    rows = [
+        {"id": n, "login": f"u{n}", "username": f"u{n}", "access_level": 30, "name": f"r{n}"}
+        for n in range(3)
+    ]
+    source.lists = {
+        "/api/v3/orgs/there/teams": [{"id": 9, "slug": "crew"}],
+        "/api/v3/orgs/there/members": [],
+        "/api/v3/orgs/there/teams/crew/members": [],
+        "/api/v3/orgs/there/teams/crew/repos": [],
+        path: rows,
+    }
+    begun = await bring(world, root, source, service=service, repositories=["nothing"])
+    state = (await root.get(begun)).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["too-many"])
+    assert not [target for _, target, _ in source.requests if "/users/" in target]
+    assert "crew" not in {team.name for team in world.identity.teams.values()}
+
+
+async def test_many_people_who_did_not_join_are_counted_by_several_statements(
+    world, root, source  # noqa: F811
+):  # fmt: skip
+    path = await begin(root, source)
+    people = [(n, f"u{n}") for n in range(9_000)]
+    for _ in range(2):
+        async with world.database.transaction() as tx:
+            await store.add_absent_members(tx, int(path.rpartition("/")[2]), people)
+    rows = await world.rows("organization_import_absent_member")
+    assert (len(rows), {row.teams for row in rows}) == (9_000, {2})

@@ -111,6 +111,8 @@ absent_member = Table(
     **LASTING_IDS,
 )
 
+ROWS_AT_ONCE = 1_000
+"""Limit of rows of one statement: a database limits its parameters."""
 UNENDED = (ImportState.WAITING, ImportState.RUNNING)
 
 
@@ -369,14 +371,14 @@ async def team_counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[
 
 async def add_absent_members(db: Executor, import_id: int, people: Collection[tuple[int, str]]) -> None:
     """Count one more team for people who did not join it."""
-    if people:
-        values = [
-            {"import_id": import_id, "source_id": source_id, "login": login, "teams": 1}
-            for source_id, login in people
-        ]
-        statement = insert(db, absent_member).values(values)
-        keys = ["import_id", "source_id", "login"]
-        more = {"teams": absent_member.c.teams + 1}
+    values = [
+        {"import_id": import_id, "source_id": source_id, "login": login, "teams": 1}
+        for source_id, login in people
+    ]
+    keys = ["import_id", "source_id", "login"]
+    more = {"teams": absent_member.c.teams + 1}
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        statement = insert(db, absent_member).values(values[start : start + ROWS_AT_ONCE])
         await db.execute(statement.on_conflict_do_update(index_elements=keys, set_=more))
 
 

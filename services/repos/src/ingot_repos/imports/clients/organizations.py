@@ -218,7 +218,7 @@ class GithubOrganization:
         is_owners = team.permission == "owner"
         path = "/members" if is_owners else f"/teams/{quote(team.key, safe='')}/members"
         query: Query = {"role": "admin"} if is_owners else {}
-        users = await self._pages.all(self._path + path, list[github_answers.UserAnswer], query)
+        users = _limited(await self._pages.all(self._path + path, list[github_answers.UserAnswer], query))
         people = {(one.id, one.login) for one in users}
         return _members(await self._pages.addresses(people, self._read_address))
 
@@ -229,7 +229,7 @@ class GithubOrganization:
 
     async def team_repositories(self, team: SourceTeam) -> list[TeamRepository]:
         path = f"{self._path}/teams/{quote(team.key, safe='')}/repos"
-        listed = await self._pages.all(path, list[GithubTeamRepository])
+        listed = _limited(await self._pages.all(path, list[GithubTeamRepository]))
         return [TeamRepository(one.name, one.level()) for one in listed]
 
 
@@ -258,8 +258,8 @@ class GitlabGroup:
         return TeamsPage(teams_of_levels({one.level() for one in await self._group_members()}))
 
     async def members(self, team: SourceTeam) -> list[SourceMember]:
-        level = team.source_id
-        people = {(one.id, one.username) for one in await self._group_members() if one.level() == level}
+        members = _limited([one for one in await self._group_members() if one.level() == team.source_id])
+        people = {(one.id, one.username) for one in members}
         return _members(await self._pages.addresses(people, self._read_address))
 
     async def team_repositories(self, team: SourceTeam) -> list[TeamRepository]:  # noqa: ARG002 - all
@@ -272,6 +272,13 @@ class GitlabGroup:
         absent = gitlab_answers.UserAnswer(*person)
         answer = await self._pages.optional(f"/users/{person[0]}", gitlab_answers.UserAnswer, absent)
         return answer.public_email
+
+
+def _limited(items: list[_T]) -> list[_T]:
+    """Return the members or repositories of a team. Raises SourceFailed above the limit."""
+    if len(items) > MOST_MEMBERS:
+        raise SourceFailed("too-many")
+    return items
 
 
 def _members(addresses: Mapping[PersonKey, str]) -> list[SourceMember]:

@@ -32,7 +32,7 @@ REASON_TEXTS: dict[Reason, str] = {
     "secrets": "user name and password were sealed with another key; set them again",
     "tls": "no trusted TLS connection to the remote",
     "too-large": "the repository is larger than the limit",
-    "too-many": "the organization has more than 10,000 repositories",
+    "too-many": "the organization has more repositories, teams, or members of a team than the limit",
     "too-many-refs": "the remote has more branches and tags than the limit",
     "unauthorized": "the remote refused the credentials",
     "unreachable": "the remote cannot be reached",
