@@ -145,7 +145,8 @@ async def edit_user_by_hand(
 ) -> AccountRow:
     """Change a user as ``edit_user`` does, and send a mail about a new address to the former one.
 
-    No source activates an account that is deactivated by hand. Raises Conflict for a change of a right that groups of a source gave.
+    No source activates an account that is deactivated by hand. Raises Conflict for a change of a right that
+    groups of a source gave.
     """
     row = await get_account(tx, account_id)
     if changes.get("admin", row.admin) != row.admin and (

@@ -50,7 +50,8 @@ class Synchronization:
         present = {subject_of(config, entry) for entry in entries if may_sign_in(config, entry)}
         if not present:
             raise DirectoryFailed(
-                "user_filter and required_groups match no person; check them, base_dn, and the rights of bind_dn"
+                "user_filter and required_groups match no person; "
+                "check them, base_dn, and the rights of bind_dn"
             )
         for link in links:
             if link.subject in present:
