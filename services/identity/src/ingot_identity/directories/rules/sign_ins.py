@@ -6,7 +6,7 @@ All directories get a request for each wrong password, so the time reveals no ac
 """
 
 import asyncio
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -174,7 +174,7 @@ class DirectoryPasswords:
             ended = await sessions.end_of_source(tx, source.id, account_id=row.id)
             if ended or changes:
                 actor = Actor(row.id, row.login, via=source.kind, address=address)
-                details = {"source": source.name, "sessions_ended": bool(ended), **changes}
+                details: dict[str, Any] = {"source": source.name, "sessions_ended": bool(ended), **changes}
                 await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
 
     async def _create(
