@@ -2,10 +2,13 @@
 
 import msgspec
 import pytest
+from cryptography.fernet import Fernet
 
+from ingot_chassis.security.sealing import Seal
+from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients import connections
 from ingot_identity.sources.rules.configs import read_ldap, write_config
-from ingot_identity.sources.store import sources
+from ingot_identity.sources.store import identities, sources
 
 from .counterparts import GROUPS, PASSWORD, PEOPLE, add_source, running_slapd
 
@@ -150,6 +153,33 @@ async def test_a_failed_list_deactivates_nobody(site, slapd, config):
         await sources.change(tx, source_id, config=write_config(changed))
     await synchronize(site)
     assert await active_people(site) == {"ann", "bob"}
+
+
+async def test_a_source_that_cannot_be_compared_stops_no_other_one(site, slapd):
+    first = await add_source(site, slapd, "first")
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    second = await add_source(site, slapd, "second")
+    async with site.database.transaction() as tx:
+        ann = await accounts.get_by_login(tx, "ann")
+        moved = await identities.get_of_account(tx, ann.id, first)
+        await identities.change(tx, moved.id, source_id=second)
+        sealed = Seal(Fernet.generate_key().decode(), "A_FORMER_KEY").close("x")
+        await sources.change(tx, first, sealed_secret=sealed)
+    await slapd.delete(entries["ann"])
+    await slapd.add_person("cat")
+    await synchronize(site)
+    assert await active_people(site) == {"bob"}
+
+
+async def test_an_entry_without_an_id_is_skipped(site, slapd):
+    await add_source(site, slapd, subject_attribute="employeeNumber")
+    entries = {name: await slapd.add_person(name, employeeNumber=f"n-{name}") for name in ("ann", "bob")}
+    for name in entries:
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    await slapd.add_person("printer")
+    await slapd.delete(entries["ann"])
+    await synchronize(site)
+    assert await active_people(site) == {"bob"}
 
 
 async def test_an_administrator_who_left_is_kept_unless_a_group_made_one(site, slapd):

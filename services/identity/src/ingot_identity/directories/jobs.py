@@ -28,5 +28,7 @@ def tasks(database: Database, synchronization: Synchronization) -> list[Periodic
                 await synchronization.run(row)
             except (DirectoryFailed, Unavailable) as error:
                 log.warning("a directory failed, no account is changed", source=row.name, reason=str(error))
+            except Exception:  # the other directories are compared
+                log.exception("a directory cannot be compared", source=row.name)
 
     return [PeriodicTask("identity_synchronize_directories", SYNCHRONIZE_EVERY, synchronize)]

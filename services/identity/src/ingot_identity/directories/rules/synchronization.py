@@ -4,6 +4,8 @@ An account changes only after a complete list of people, and a second search for
 truncated search deactivates no account, and neither does a list without people.
 """
 
+from collections.abc import Sequence
+
 import structlog
 
 from ingot_chassis.db.audit import Actor, add_entry
@@ -14,10 +16,10 @@ from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients.ldap import Directories
-from ingot_identity.directories.clients.queries import DirectoryFailed
+from ingot_identity.directories.clients.queries import DirectoryFailed, Entry
 from ingot_identity.directories.rules.people import may_sign_in, query_of, raw_subject, server_of, subject_of
 from ingot_identity.oauth2.rules import flow
-from ingot_identity.sources.rules.configs import read_ldap
+from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
 from ingot_identity.sources.rules.sources import Secrets
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import IdentityRow, SourceRow
@@ -47,7 +49,7 @@ class Synchronization:
             return
         server, query = server_of(config, self._secrets.open(source.sealed_secret)), query_of(config)
         entries = await self._directories.list_people(server, query)
-        present = {subject_of(config, entry) for entry in entries if may_sign_in(config, entry)}
+        present = _present(source, config, entries)
         if not present:
             raise DirectoryFailed(
                 "user_filter and required_groups match no person; "
@@ -99,6 +101,21 @@ class Synchronization:
                 return
             await users.edit_user(tx, self._presenter, account.id, {"active": True})
             await _record(tx, source, account.login, active=True)
+
+
+def _present(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> set[str]:
+    """Return the ids of people who may sign in. Entries without a usable id are skipped."""
+    present, skipped = set[str](), list[str]()
+    for entry in entries:
+        if not may_sign_in(config, entry):
+            continue
+        try:
+            present.add(subject_of(config, entry))
+        except DirectoryFailed as error:
+            skipped.append(f"{entry.dn}: {error}")
+    if skipped:
+        log.warning("entries have no usable id", source=source.name, count=len(skipped), first=skipped[0])
+    return present
 
 
 async def _record(tx: Tx, source: SourceRow, login: str, *, active: bool) -> None:
