@@ -1,6 +1,7 @@
 """Incoming mails: a reply becomes a comment of its sender, once; everything else changes nothing."""
 
 import asyncio
+import base64
 from datetime import timedelta
 from email.message import EmailMessage
 
@@ -411,3 +412,57 @@ async def test_a_reply_address_in_the_text_is_not_published(world):
     to = address_of(world)
     await outcome(world, mail(to, f"Mail me at {to.upper()}, please.\n"))
     assert [body for _, _, body in comments(world)] == ["Mail me at …, please."]
+
+
+def spellings(address):
+    """An address as mail programs and people write it."""
+    token = address.partition("+")[2].partition("@")[0]
+    for place in (1, 20, 47):
+        for between in ("\n> ", "=\n", "\r\n>> > ", "  \n", "\u200b", "\u00ad"):
+            yield address.replace(token, token[:place] + between + token[place:])
+    yield address.replace("+", "%2B")
+    yield address.replace("@", "%40")
+    yield token
+    yield token.upper()
+    for before in ("a", "ab", "abcdefg", "abcdefgh" * 50 + "abc"):
+        yield before + token + "zz"
+    yield f"{token}{token}"
+
+
+def test_a_token_is_removed_wherever_it_stands(world):
+    address = address_of(world)
+    token = address.partition("+")[2].partition("@")[0]
+    for spelled in spellings(address):
+        text = world.addresses.removed_from(f"Look: <{spelled}>.")
+        assert (text[:7], text[-2:]) == ("Look: <", ">.")
+        letters = "".join(one for one in text.lower() if one.isascii() and one.isalnum())
+        assert "…" in text
+        assert not any(token[place : place + 4] in letters for place in range(44))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 13_000, "a" * 65_536, "> a\n" * 16_000, "A sentence.\n\n> With a quote.", ""],
+    ids=range(5),
+)
+def test_texts_without_a_token_stay(world, text):
+    assert world.addresses.removed_from(text) == text
+
+
+def test_characters_are_decoded_a_bounded_number_of_times(world, monkeypatch):
+    decoded = []
+    decode = base64.b32decode
+
+    def count(text):
+        decoded.append(len(text))
+        return decode(text)
+
+    monkeypatch.setattr(base64, "b32decode", count)
+    world.addresses.removed_from("a" * 65_536)
+    assert sum(decoded) <= 8 * 65_536
+
+
+def test_a_forged_token_is_no_secret_and_stays(world):
+    token = address_of(world).partition("+")[2].partition("@")[0]
+    forged = ("b" if token[0] == "a" else "a") + token[1:]
+    assert world.addresses.removed_from(f"> {forged}") == f"> {forged}"

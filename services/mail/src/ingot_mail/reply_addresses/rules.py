@@ -7,6 +7,7 @@ therefore base32 and 48 characters long.
 import base64
 import hmac
 import re
+import string
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -19,7 +20,13 @@ SETTING = "INGOT_MAIL_REPLY_ADDRESS"
 MOST_LOCAL = 64
 _PURPOSE = b"ingot mail reply\0"
 _ID_BYTES, _DAY_BYTES, _MAC_BYTES = 6, 2, 16
-TOKEN_LENGTH = (2 * _ID_BYTES + _DAY_BYTES + _MAC_BYTES) * 8 // 5
+_TOKEN_BYTES = 2 * _ID_BYTES + _DAY_BYTES + _MAC_BYTES
+_QUANTUM, _QUANTUM_BYTES = 8, 5
+"""Characters of base32, and the bytes that they encode."""
+TOKEN_LENGTH = _TOKEN_BYTES * _QUANTUM // _QUANTUM_BYTES
+_ALPHABET = frozenset(string.ascii_letters + "234567")
+_RUN = re.compile(r"[A-Za-z2-7\s>|=\u00ad\u200b-\u200d\u2060]{48,}")
+"""Characters of tokens, and those that mail programs put between them: line breaks and marks of quotes."""
 _TEMPLATE = re.compile(r"[A-Za-z0-9._+=-]*\{token\}[A-Za-z0-9._+=-]*@[A-Za-z0-9.-]+|")
 _FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -79,8 +86,32 @@ class ReplyAddresses:
         return self.is_on and self._pattern.fullmatch(address) is not None
 
     def removed_from(self, text: str) -> str:
-        """Return the text without reply addresses, which are secrets of their persons."""
-        return self._pattern.sub("…", text)
+        """Return the text without reply addresses, which are secrets of their persons.
+
+        Tokens are found wherever they stand, also over several lines of a quote.
+        """
+        text = self._pattern.sub("…", text)
+        pieces, place = [], 0
+        for start, end in sorted(span for run in _RUN.finditer(text) for span in self._signed(run)):
+            pieces += [text[place:start], "…" if start >= place else ""]
+            place = max(place, end)
+        return "".join([*pieces, text[place:]])
+
+    def _signed(self, run: re.Match[str]) -> Iterator[tuple[int, int]]:
+        """Yield the places of the tokens of this site in a run of their characters.
+
+        A token begins at any character. So the run is decoded from each of the first 8, which is all there is.
+        """
+        places = [run.start() + at for at, character in enumerate(run[0]) if character in _ALPHABET]
+        characters = "".join(run.string[place] for place in places).upper()
+        for first in range(min(_QUANTUM, len(places) - TOKEN_LENGTH + 1)):
+            whole = (len(places) - first) // _QUANTUM * _QUANTUM
+            content = base64.b32decode(characters[first : first + whole])
+            for at in range(0, len(content) - _TOKEN_BYTES + 1, _QUANTUM_BYTES):
+                token = content[at : at + _TOKEN_BYTES]
+                if hmac.compare_digest(token[-_MAC_BYTES:], self._mac(token[:-_MAC_BYTES])):
+                    begin = first + at // _QUANTUM_BYTES * _QUANTUM
+                    yield places[begin], places[begin + TOKEN_LENGTH - 1] + 1
 
     def _tokens(self, texts: Iterable[str]) -> Iterator[str]:
         for text in texts:

@@ -159,12 +159,12 @@ class Receiver:
         """Return the text for issues. Raises UnreadableError with the reason to refuse the reply."""
         if target.expires_at <= now():
             raise UnreadableError(EXPIRED)
-        text = self._addresses.removed_from(await self._parsed(read_text, content))
+        text = await self._parsed(read_text, content)
         if not text.strip():
             raise UnreadableError(EMPTY)
         if len(text) > MOST_CHARACTERS:
             raise UnreadableError(TOO_LONG)
-        return text
+        return await self._parsed(self._addresses.removed_from, text)
 
 
 def _is_for_now(error: ApiError) -> bool:
