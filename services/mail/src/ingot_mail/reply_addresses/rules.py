@@ -98,20 +98,20 @@ class ReplyAddresses:
         return "".join([*pieces, text[place:]])
 
     def _signed(self, run: re.Match[str]) -> Iterator[tuple[int, int]]:
-        """Yield the places of the tokens of this site in a run of their characters.
+        """Yield the positions of the tokens of this site in a run of their characters.
 
         A token begins at any character. So the run is decoded from each of the first 8, which is all there is.
         """
-        places = [run.start() + at for at, character in enumerate(run[0]) if character in _ALPHABET]
-        characters = "".join(run.string[place] for place in places).upper()
-        for first in range(min(_QUANTUM, len(places) - TOKEN_LENGTH + 1)):
-            whole = (len(places) - first) // _QUANTUM * _QUANTUM
+        positions = [run.start() + at for at, character in enumerate(run[0]) if character in _ALPHABET]
+        characters = "".join(run.string[place] for place in positions).upper()
+        for first in range(min(_QUANTUM, len(positions) - TOKEN_LENGTH + 1)):
+            whole = (len(positions) - first) // _QUANTUM * _QUANTUM
             content = base64.b32decode(characters[first : first + whole])
             for at in range(0, len(content) - _TOKEN_BYTES + 1, _QUANTUM_BYTES):
                 token = content[at : at + _TOKEN_BYTES]
                 if hmac.compare_digest(token[-_MAC_BYTES:], self._mac(token[:-_MAC_BYTES])):
                     begin = first + at // _QUANTUM_BYTES * _QUANTUM
-                    yield places[begin], places[begin + TOKEN_LENGTH - 1] + 1
+                    yield positions[begin], positions[begin + TOKEN_LENGTH - 1] + 1
 
     def _tokens(self, texts: Iterable[str]) -> Iterator[str]:
         for text in texts:
