@@ -100,7 +100,7 @@ class ReplyAddresses:
     def _signed(self, run: re.Match[str]) -> Iterator[tuple[int, int]]:
         """Yield the positions of the tokens of this site in a run of their characters.
 
-        A token begins at any character. So the run is decoded from each of the first 8, which is all there is.
+        A token begins at any character. So the run is decoded from each of the first 8.
         """
         positions = [run.start() + at for at, character in enumerate(run[0]) if character in _ALPHABET]
         characters = "".join(run.string[place] for place in positions).upper()
