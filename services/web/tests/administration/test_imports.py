@@ -1,5 +1,9 @@
 """The pages of imports of organizations for site administrators."""
 
+import time
+
+import pytest
+
 from ..test_calls import IMPORTED
 from ..test_forms import IMPORT
 from ..world import ROOT
@@ -36,6 +40,21 @@ async def test_a_trial_shows_what_would_come_and_keeps_the_form(pages, forge):
     assert 'value="app-* lib"' in shown.text
     assert "t0ken" not in shown.text
     assert forge.sent[-1][2]["dry_run"] is True
+
+
+async def test_an_import_asks_an_old_session_for_a_proof(pages, forge):
+    forge.answers["/user/proof"] |= {"needed": True, "password": True}
+    page = await pages.submit(PATH, "Import organization", caller=ROOT, **FIELDS)
+    assert (page.status_code, forge.sent) == (403, [])
+    assert "Confirm that it is you" in page.text
+
+
+@pytest.mark.parametrize("action", ["", "try", "other"])
+async def test_no_other_action_than_the_one_with_a_proof_imports(pages, forge, action):
+    forge.changed = {"repositories": [], "taken": [], "excluded": 0, "is_complete": True}
+    form = {"token": pages.form_token(ROOT, at=time.time()), "do": action, **FIELDS}
+    await pages.post(PATH, form, ROOT)
+    assert [body["dry_run"] for _, _, body in forge.sent] == [True]
 
 
 async def test_an_import_that_runs_shows_a_bar_and_each_repository(pages, forge):

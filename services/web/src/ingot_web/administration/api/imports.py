@@ -63,9 +63,9 @@ async def _list_page(
 
 @post("/admin/imports", policy=anyone(), include_in_schema=False)
 async def add_import(request: WebRequest) -> Response[Any]:
-    """Begin an import, or show what it would bring."""
+    """Begin an import, or show what it would bring. Only the action that needs a proof begins one."""
     form = await request.sent_form()
-    is_trial = form.text("do") == "try"
+    is_trial = form.text("do") != "import"
     body: dict[str, Any] = {
         **{name: form.text(name) for name in ("service", "address", "source", "organization")},
         "auth_username": form.text("user"),

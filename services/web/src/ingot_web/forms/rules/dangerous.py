@@ -18,6 +18,7 @@ _DANGEROUS = {
     **dict.fromkeys((f"/user/settings/{page}" for page in _ACCOUNT), ""),
     "/admin/auths": "",
     "/admin/auths/{}": "",
+    "/admin/imports": "import",
     "/admin/users/{}": "",
     "/org/{}/settings": "delete",
     "/org/{}/settings/teams/{}": "",
