@@ -373,3 +373,23 @@ async def test_many_people_who_did_not_join_are_counted_by_several_statements(
             await store.add_absent_members(tx, int(path.rpartition("/")[2]), people)
     rows = await world.rows("organization_import_absent_member")
     assert (len(rows), {row.teams for row in rows}) == (9_000, {2})
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_an_import_that_ended_forgets_its_tables_of_people(
+    world, root, people, teams, is_cancelled  # noqa: F811
+):  # fmt: skip
+    table = {"people": {"dog": "bob"}}
+    if is_cancelled:
+        path = await begin(root, teams, repositories=["one"], teams=True, issues=True, **table)
+        await work(world, 2)
+        await root.call("DELETE", f"/api/v1{path}")
+    else:
+        await wait_for_teams(world, root, teams, **table)
+        await work(world, 6)
+    [row] = await world.rows("organization_import")
+    assert row.state == ("cancelled" if is_cancelled else "done")
+    assert '"people"' not in row.options
+    assert "dog" not in row.options
+    sources = await world.rows("import_source")
+    assert {one.people for one in sources} == {"{}" if is_cancelled else '{"dog":2}'}

@@ -375,7 +375,8 @@ async def undo_migration(request: RepositoryRequest) -> None:
 async def restart_migration(request: RepositoryRequest, data: RestartMigration) -> Migration:
     """Restart a failed or cancelled import. Data that was fetched is kept.
 
-    Credentials are needed again, because they are erased when an import ends.
+    Credentials are needed again, because they are erased when an import ends. A cancelled one has no table of
+    people any more.
     """
     sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
     async with request.db.transaction() as tx:

@@ -36,7 +36,8 @@ import_source = Table(
     Column("maps_people", Boolean, nullable=False, default=False, server_default=false()),
     # Added to the numbers of pull requests. Null before it is known, and without pull requests.
     Column("pull_offset", Integer),
-    # JSON: ids of accounts by lower-case logins at the source. Empty after the end of the import.
+    # JSON: ids of accounts by lower-case logins at the source. Empty after a done or cancelled import.
+    # A failed one keeps them for a restart.
     Column("people", Text, nullable=False, default="{}", server_default="{}"),
 )
 

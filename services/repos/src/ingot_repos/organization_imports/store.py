@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
+import msgspec
 from sqlalchemy import (
     Boolean,
     CheckConstraint,
@@ -50,7 +51,7 @@ organization_import = Table(
     Column("source", String(255), nullable=False),
     # User name and password, until the import ends.
     Column("sealed", LargeBinary),
-    # JSON of `Options`.
+    # JSON of `Options`, without people after the end of the import.
     Column("options", Text, nullable=False),
     # The place of the next page of the list at the source. Null: the list is complete.
     Column("place", Text, default=""),
@@ -237,8 +238,19 @@ async def change(db: Executor, import_id: int, **values: Any) -> bool:
 
 
 async def end(db: Executor, import_id: int, state: ImportState, reason: str = "") -> bool:
-    """End an import, and erase its credentials. Return False if it has ended."""
-    return await change(db, import_id, state=state, reason=reason, sealed=None, finished_at=now())
+    """End an import, and erase its credentials and tables of people. Return False if it has ended."""
+    row = await get(db, import_id)
+    if row is None:
+        return False
+    values = {"sealed": None, "options": _without_people(row.options), "finished_at": now()}
+    return await change(db, import_id, state=state, reason=reason, **values)
+
+
+def _without_people(options: str) -> str:
+    fields = msgspec.json.decode(options, type=dict[str, Any])
+    for one in (fields, fields.get("source") or {}):
+        one.pop("people", None)
+    return msgspec.json.encode(fields).decode()
 
 
 async def add_repositories(db: Executor, import_id: int, listed: Sequence[Mapping[str, Any]]) -> None:

@@ -238,10 +238,11 @@ async def stop(tx: Tx, jobs: Jobs, job: Job, repository_id: int) -> None:
 async def cancel(tx: Tx, repository_id: int) -> None:
     """Cancel an import. Its worker stops within a second. Raises Conflict if it has ended.
 
-    A repository that has its commits stays ready.
+    A repository that has its commits stays ready. The table of people is erased.
     """
     if not await end(tx, repository_id, imports.UNENDED, ImportState.CANCELLED, "cancelled"):
         raise Conflict("the migration has ended")
+    await sources.change(tx, repository_id, people="{}")
     if not await _is_fetched(tx, repository_id):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
 
