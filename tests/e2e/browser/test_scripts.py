@@ -295,6 +295,41 @@ async def test_a_file_is_dropped_on_a_comment_and_removed(deployment, tmp_path, 
         assert not person.page.complaints
 
 
+ISSUE_FORM = """
+name: Bug
+body:
+  - type: input
+    id: version
+    attributes: {label: Version}
+  - type: checkboxes
+    id: terms
+    attributes: {label: Terms, options: [{label: Searched before, required: true}]}
+"""
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
+@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
+@pytest.mark.parametrize("javascript", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_a_refused_issue_form_shows_problems_at_its_fields(deployment, tmp_path, javascript):
+    name = f"forms-{'with' if javascript else 'without'}"
+    base = f"repos/{ADMINISTRATOR[0]}/{name}"
+    async with api_of(deployment.url) as http:
+        await make(http, "user/repos", name=name, auto_init=True)
+        await make(http, f"{base}/contents/.gitea/ISSUE_TEMPLATE/bug.yaml", content=content(ISSUE_FORM))
+    async with open_browser(deployment.url, tmp_path, javascript=javascript) as person:
+        await person.sign_in(*ADMINISTRATOR)
+        await person.visit(f"{ADMINISTRATOR[0]}/{name}/issues/new")
+        await person.follow("Bug")
+        await person.write("Title", "It flickers")
+        await person.write("Version", "1.2")
+        await person.follow("Create issue")
+        await person.read("Select: Searched before")
+        await person.press("Searched before", within="label")
+        await person.follow("Create issue")
+        await person.read("It flickers #1")
+        await person.read("1.2")
+
+
 async def _answer(deployment, address):
     async with api_of(deployment.url) as http:
         return await http.get(address)
