@@ -155,6 +155,7 @@ FIELDS = {
     "/org/crew/settings": {"do": "save"},
     "/admin/users/bob": {"do": "save"},
     "/admin/auths/1": {"do": "save"},
+    "/admin/imports": {"do": "import"},
     "/admin/registrations": {"do": "approve"},
     **{
         path: {"do": "off"} for path in (f"{o}/settings/hooks/1" for o in ("/user", "/org/crew", "/ann/demo"))

@@ -63,8 +63,8 @@ class Synchronization:
             if link.deactivated:
                 continue
             raw = raw_subject(config, link.subject)
-            found = await self._directories.find_entries(server, query, raw)
-            if any(may_sign_in(config, entry) for entry in found):
+            remaining = await self._directories.find_entries(server, query, raw)
+            if any(may_sign_in(config, entry) for entry in remaining):
                 continue
             await self._deactivate(source, link)
 
