@@ -113,7 +113,7 @@ CHANGED_ANSWER = {
     "id": 1, "number": 1, "body": "words", "full_name": "ann/demo", "sha1": "secret",
     "commit": {"sha": "1" * 40}, "username": "crew", "name": "app", "client_id": "1",
     "client_secret": "secret", "secret": "S", "uri": "otpauth://totp/x", "merge_type": "merge",
-    "sub_url": "Home",
+    "sub_url": "Home", "repositories": [], "taken": [], "excluded": 0, "is_complete": True,
 }  # fmt: skip
 """Answers to changes, with all fields that any page needs."""
 FORM = {
