@@ -50,6 +50,16 @@ class Refusal(Exception):
         self.status = status
 
 
+async def read_body(receive: Receive) -> bytes:
+    """Return the whole body of a request."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return body
+
+
 def recorded_call(scope: MutableMapping[str, Any], body: bytes) -> RecordedCall:
     headers = {name.lower(): value for name, value in scope["headers"]}
     segments = scope["path"].split("/")  # "", "internal", "repositories", …

@@ -27,7 +27,7 @@ from ingot_contracts.identity.invitations import (
 from ingot_contracts.identity.messages import MailRecipient, Message, ReplyPrincipal, ReplySender
 from ingot_contracts.identity.teams import FindMembers, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNITS, level_in
-from ingot_contracts.testing.calls import Receive, Send, error_body, id_of
+from ingot_contracts.testing.calls import Receive, Send, error_body, id_of, read_body
 
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 """The time at which every account was created."""
@@ -157,12 +157,7 @@ class FakeIdentity:
             self.concealed.add((user_id, organization_id))
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
+        body = await read_body(receive)
         self.paths.append(scope["path"])
         status, answer = self._answer(scope, body)
         await send({"type": "http.response.start", "status": status, "headers": _headers(status)})

@@ -15,6 +15,7 @@ from ingot_contracts.testing.calls import (
     error_body,
     id_of,
     parameter_of,
+    read_body,
     recorded_call,
 )
 
@@ -45,12 +46,7 @@ class FakeIssues:
         """True: every request gets 503."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
+        body = await read_body(receive)
         status, answer = self._answer(recorded_call(scope, body))
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -45,6 +45,7 @@ from ingot_contracts.testing.calls import (
     error_body,
     id_of,
     parameter_of,
+    read_body,
     recorded_call,
 )
 
@@ -132,12 +133,7 @@ class FakeRepos:
         return [msgspec.json.decode(call.body, type=body_type) for call in calls]
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
+        body = await read_body(receive)
         call = recorded_call(scope, body)
         self.calls.append(call)
         try:
