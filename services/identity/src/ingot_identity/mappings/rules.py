@@ -1,4 +1,6 @@
-"""Applies the groups of a person to teams and rights: at each sign-in, and when a source changes them.
+"""Creates accounts of people at sources, and applies their groups to teams and rights.
+
+Groups are applied at each sign-in, and when a source changes them.
 
 Rights from a group are marked (`sources/store/mapped_members.py`). They end with the group, and users cannot
 change them.
@@ -8,15 +10,17 @@ from collections.abc import Collection, Sequence
 
 import structlog
 
+from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
+from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
-from ingot_identity.accounts.store.tables import AccountKind
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
@@ -145,6 +149,47 @@ def groups_of(value: object) -> Sequence[str]:
     if isinstance(value, str):
         return [value] if value else []
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+async def create_account(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    address: str,
+    *,
+    login: str,
+    email: str,
+    email_confirmed: bool,
+    full_name: str,
+    subject: str,
+) -> AccountRow | None:
+    """Create the account of a person who signs in by a source, from the IP address ``address``.
+
+    ``login`` is the name at the source; empty: a login is made from ``email``. Return None if the name or the
+    e-mail address cannot be used. The caller must not tell which: that reveals an existing one.
+    """
+    for candidate in login_candidates(login or email) if email else []:
+        try:
+            async with db.transaction() as tx:
+                row = await users.create_user(
+                    tx,
+                    presenter,
+                    login=candidate,
+                    email=email,
+                    email_confirmed=email_confirmed,
+                    password_hash="",
+                    full_name=full_name,
+                    source_id=source.id,
+                    login_name=subject,
+                )
+                actor = Actor(row.id, row.login, via=source.kind, address=address)
+                details = {"id": row.id, "source_id": source.id}
+                await add_entry(tx, actor, "user.create", f"user {row.login}", details)
+                return row
+        except Invalid as error:
+            if error.errors[0].field != "username":
+                break
+    return None
 
 
 async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_id: int) -> None:

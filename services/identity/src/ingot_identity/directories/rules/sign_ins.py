@@ -13,9 +13,8 @@ import structlog
 from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import Denied, Invalid, Unavailable
+from ingot_chassis.errors import Denied, Unavailable
 from ingot_chassis.security.sealing import Unreadable
-from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
@@ -37,7 +36,6 @@ from ingot_identity.sources.rules.sources import Secrets
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store import sources as source_store
 from ingot_identity.sources.store.tables import IdentityRow, SourceKind, SourceRow
-from ingot_identity.users import rules as users
 
 log = structlog.get_logger()
 
@@ -184,28 +182,20 @@ class DirectoryPasswords:
 
         Raises Denied with one text, which reveals no existing name or address.
         """
-        for login in login_candidates(person.login or person.email) if person.email else []:
-            try:
-                async with self._db.transaction() as tx:
-                    row = await users.create_user(
-                        tx,
-                        self._presenter,
-                        login=login,
-                        email=person.email,
-                        email_confirmed=config.trust_email,
-                        password_hash="",
-                        full_name=person.full_name,
-                        source_id=source.id,
-                        login_name=person.subject,
-                    )
-                    actor = Actor(row.id, row.login, via=source.kind, address=address)
-                    details = {"id": row.id, "source_id": source.id}
-                    await add_entry(tx, actor, "user.create", f"user {row.login}", details)
-                    return row
-            except Invalid as error:
-                if error.errors[0].field != "username":
-                    break
-        raise Denied(NO_ACCOUNT)
+        row = await mappings.create_account(
+            self._db,
+            self._presenter,
+            source,
+            address,
+            login=person.login,
+            email=person.email,
+            email_confirmed=config.trust_email,
+            full_name=person.full_name,
+            subject=person.subject,
+        )
+        if row is None:
+            raise Denied(NO_ACCOUNT)
+        return row
 
     async def _follow(self, answer: _Answer, person: DirectoryPerson, row: AccountRow, address: str) -> None:
         """Apply the groups of the person, and store the name and address at the directory."""

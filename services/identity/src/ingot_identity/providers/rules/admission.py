@@ -6,11 +6,9 @@ people choose them, and providers reassign them.
 
 from typing import NamedTuple
 
-from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.errors import Denied, Invalid
-from ingot_identity.accounts.rules.names import login_candidates
+from ingot_chassis.errors import Denied
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
@@ -21,7 +19,6 @@ from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules.configs import OidcConfig
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import SourceRow
-from ingot_identity.users import rules as users
 
 UNKNOWN = "No account of this site is linked with this person. Ask those who run this site."
 NO_ACCOUNT = "An account cannot be made from what the provider says. Ask those who run this site."
@@ -71,28 +68,20 @@ async def _create(
 
     Raises Denied with one text, which reveals no existing name or address.
     """
-    for login in login_candidates(person.login or person.email) if person.email else []:
-        try:
-            async with db.transaction() as tx:
-                row = await users.create_user(
-                    tx,
-                    presenter,
-                    login=login,
-                    email=person.email,
-                    email_confirmed=person.email_verified,
-                    password_hash="",
-                    full_name=person.full_name,
-                    source_id=source.id,
-                    login_name=person.subject,
-                )
-                actor = Actor(row.id, row.login, via=source.kind, address=address)
-                details = {"id": row.id, "source_id": source.id}
-                await add_entry(tx, actor, "user.create", f"user {row.login}", details)
-                return row
-        except Invalid as error:
-            if error.errors[0].field != "username":
-                break
-    raise Denied(NO_ACCOUNT)
+    row = await mappings.create_account(
+        db,
+        presenter,
+        source,
+        address,
+        login=person.login,
+        email=person.email,
+        email_confirmed=person.email_verified,
+        full_name=person.full_name,
+        subject=person.subject,
+    )
+    if row is None:
+        raise Denied(NO_ACCOUNT)
+    return row
 
 
 async def _end(
