@@ -7,8 +7,9 @@ from markupsafe import Markup
 
 from ingot_testing.lexers import SlowLexer
 from ingot_web.code.rules.highlighting import LARGEST, code_rows, highlight, pieces_of
+from ingot_web.pages.rules.accents import contrast
 
-from ..colours import TEXT_CONTRAST, THEMES, contrast
+from ..colours import TEXT_CONTRAST, THEMES
 from .test_files import put
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ingot_contracts.web import ICON, STYLE, PageFrame
+from ingot_web.pages.rules.accents import contrast
 from ingot_web.pages.rules.templates import PACKAGE, SCRIPTS, STATIC
 
-from ..colours import TEXT_CONTRAST, THEMES, contrast
+from ..colours import TEXT_CONTRAST, THEMES
 from ..forge import ANN_USER, HOME, MOMENT, issue
 from ..test_forms import COMMIT
 from ..world import World
@@ -172,7 +173,21 @@ def test_the_border_of_a_field_can_be_seen(theme):
     assert contrast(THEMES[theme]["line-strong"], THEMES[theme]["raised"]) >= 3
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "ratio"),
+    [
+        ("#000000", "#ffffff", 21),
+        ("#ffffff", "#000000", 21),
+        ("#777777", "#ffffff", 4.48),
+        ("#abcdef", "#abcdef", 1),
+    ],
+)
+def test_contrast_is_that_of_wcag(one, other, ratio):
+    assert round(contrast(one, other), 2) == ratio
+
+
 def test_every_theme_has_every_colour():
+    assert "text" in THEMES["light"]
     assert {frozenset(colours) for colours in THEMES.values()} == {frozenset(THEMES["light"])}
 
 
