@@ -1,7 +1,10 @@
 """The text of a reply: what its sender wrote, from the bodies that mail programs make."""
 
+import random
 import time
+from datetime import UTC, datetime
 from email.message import EmailMessage
+from html.parser import HTMLParser
 
 import pytest
 
@@ -339,3 +342,77 @@ def test_a_text_that_would_be_cut_is_refused_unless_the_rest_is_a_quote():
     assert text_of(message(f"Yes<blockquote>{rest}</blockquote>", subtype="html")) == "Yes"
     introduction = "<p>On 2026-11-29 at 10:00 Ingot wrote:</p>"
     assert text_of(message(f"Yes{introduction}{rest}", subtype="html")) == "Yes"
+
+
+BLOCKS, INLINE = ("p", "div", "li", "h2", "blockquote", "pre"), ("b", "span", "a", "i")
+DROPPED = ("script", "style", "blockquote")
+WORDS = (
+    "one",
+    "zwei",
+    "trois ",
+    " vier",
+    "&amp;",
+    "&lt;b&gt;",
+    "&#233;",
+    "&eacute;t&eacute;",
+    "1 > 0",
+    "a & b",
+    "\n",
+)
+ATTRIBUTES = ("", " class=x", ' title="a > b"', " title='<p>'", " hidden", ' href="x" id=y')
+
+
+class Reader(HTMLParser):
+    """The words of an HTML text, as the parser of the standard library sees it."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.pieces, self.dropped = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.dropped += tag in DROPPED
+        self._break(tag)
+
+    def handle_endtag(self, tag):
+        self.dropped -= tag in DROPPED
+        self._break(tag)
+
+    def handle_data(self, data):
+        if not self.dropped:
+            self.pieces.append(data)
+
+    def _break(self, tag):
+        if tag in BLOCKS or tag == "br":
+            self.pieces.append("\n")
+
+
+def write_html(choose, depth=3):
+    """Return elements with text, comments and scripts between them."""
+    parts = []
+    for _ in range(choose.randint(1, 5)):
+        kind = choose.randrange(6)
+        if kind < 3 and depth:
+            name = choose.choice(BLOCKS + INLINE)
+            name = choose.choice((name, name.upper()))
+            parts.append(f"<{name}{choose.choice(ATTRIBUTES)}>{write_html(choose, depth - 1)}</{name}>")
+        elif kind == 3:
+            parts.append(choose.choice(("<br>", "<br/>", "<!-- <p>no</p> -->", "<hr class=x>")))
+        elif kind == 4:
+            name = choose.choice(("script", "style"))
+            parts.append(f'<{name}>if (a < b) no("<p>")</{name}>')
+        else:
+            parts.append(choose.choice(WORDS))
+    return "".join(parts)
+
+
+def test_words_of_html_are_those_of_the_standard_library():
+    seed, words = datetime.now(UTC).date().isoformat(), 0
+    choose = random.Random(seed)
+    for number in range(2_000):
+        content, reader = write_html(choose), Reader()
+        reader.feed(content)
+        reader.close()
+        expected = "".join(reader.pieces).split()
+        assert text_of_html(content)[0].split() == expected, (seed, number, content)
+        words += len(expected)
+    assert words > 2_000
