@@ -114,6 +114,16 @@ async def make_due(world):
         await tx.execute(table.update().where(table.c.state.in_(("waiting", "running"))).values(**times))
 
 
+async def kill_step(world, turns):
+    """Cancel a step of the workers after that many turns of the event loop."""
+    await make_due(world)
+    task = asyncio.create_task(world.components.import_workers.step())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def work(world, rounds):
     for _ in range(rounds):
         await make_due(world)
@@ -170,12 +180,7 @@ async def test_a_few_repositories_are_imported_at_once(world, root, source):
 async def test_a_killed_import_goes_on_and_nothing_is_there_twice(world, root, source, turns):
     path = await begin(root, source)
     for _ in range(2):
-        await make_due(world)
-        task = asyncio.create_task(world.components.import_workers.step())
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await kill_step(world, turns)
     await work(world, 6)
     assert (await root.get(path)).json()["repositories"] == {"done": 6}
     assert sorted(row.name for row in await world.rows("repository")) == sorted(NAMES)

@@ -1,6 +1,5 @@
 """Teams of imported organizations, with members by mapping."""
 
-import asyncio
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,7 +13,7 @@ from ..remote_world import status
 from .test_organization_imports import (  # noqa: F401 - fixtures
     begin,
     change_account,
-    make_due,
+    kill_step,
     root,
     settings,
     source,
@@ -168,12 +167,7 @@ async def test_an_address_that_is_only_claimed_gives_no_membership(world, root, 
 async def test_a_killed_import_brings_each_team_once(world, root, people, teams, turns):  # noqa: F811
     path = await wait_for_teams(world, root, teams, organization="fresh")
     for _ in range(4):
-        await make_due(world)
-        task = asyncio.create_task(world.components.import_workers.step())
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await kill_step(world, turns)
     await work(world, 6)
     assert (await root.get(path)).json()["teams"] == {"done": 5, "failed": 1}
     assert sorted(team.name for team in world.identity.teams.values()) == sorted(
