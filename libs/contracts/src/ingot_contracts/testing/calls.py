@@ -52,12 +52,12 @@ class Refusal(Exception):
 
 async def read_body(receive: Receive) -> bytes:
     """Return the whole body of a request."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 def recorded_call(scope: MutableMapping[str, Any], body: bytes) -> RecordedCall:
