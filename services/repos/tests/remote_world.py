@@ -78,12 +78,12 @@ class Remote:
     async def _body(self, reader, headers):
         if headers.get("transfer-encoding") != "chunked":
             return await reader.readexactly(int(headers.get("content-length", 0)))
-        body = b""
+        body = bytearray()
         while size := int(await reader.readline(), 16):
             body += await reader.readexactly(size)
             await reader.readline()
         await reader.readline()
-        return body
+        return bytes(body)
 
     async def _git(self, method, target, headers, body, writer):
         path, _, query = target.partition("?")
