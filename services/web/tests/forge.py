@@ -208,9 +208,12 @@ class FakeForge:
             await send({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": content})
             return
-        if scope["path"].endswith(("/issue-choices", "/front-page")):
-            compose = self._issue_choices if scope["path"].endswith("/issue-choices") else self._front_page
-            answer = compose(scope["path"])
+        composers = {
+            "conversation": self._conversation, "front-page": self._front_page,
+            "issue-choices": self._issue_choices,
+        }  # fmt: skip
+        if compose := composers.get(scope["path"].rpartition("/")[2]):
+            answer = compose(recorded_call(scope, b""))
             await send({"type": "http.response.start", "status": 200 if answer else 404, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer)})
             return
@@ -230,9 +233,23 @@ class FakeForge:
         if call.method == "GET" and (steps := self.steps.get(path)):
             steps.pop(0)()
 
-    def _issue_choices(self, path):
+    def _conversation(self, call):
+        """The conversation of an issue as issues has it for web; None where it has a failure."""
+        home = call.path.removeprefix("/internal").removesuffix("/conversation")
+        if {call.path, home, f"{home}/timeline"} & self.failures.keys():
+            return None
+        timeline, page = self.answers.get(f"{home}/timeline", []), int(parameter_of(call, "page"))
+        return {
+            "timeline": timeline[(page - 1) * MAX_LIMIT :][:MAX_LIMIT],
+            "total": len(timeline),
+            "reactions": self.answers.get(f"{home}/reactions/counts", []),
+            "blockers": self.answers.get(f"{home}/dependencies", []),
+            "blocks": self.answers.get(f"{home}/blocks", []),
+        }
+
+    def _issue_choices(self, call):
         """Labels and milestones of a repository as issues has them for web; None where it has no tracker."""
-        home = path.removeprefix("/internal").removesuffix("/issue-choices")
+        home = call.path.removeprefix("/internal").removesuffix("/issue-choices")
         if f"{home}/labels" in self.failures:
             return None
         path = f"{home}/milestones"
@@ -253,9 +270,9 @@ class FakeForge:
             "milestone_total": len(states["open"]), "closed_total": len(states["closed"]),
         }  # fmt: skip
 
-    def _front_page(self, path):
+    def _front_page(self, call):
         """Facts of a repository as repos has them for web; None where it has no files."""
-        home = path.removeprefix("/internal").removesuffix("/front-page")
+        home = call.path.removeprefix("/internal").removesuffix("/front-page")
         if f"{home}/languages" in self.failures:
             return None
         commits = self.answers.get(f"{home}/commits", [])

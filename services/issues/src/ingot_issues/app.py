@@ -41,6 +41,7 @@ from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.closing.events import ClosingEvents
 from ingot_issues.closing.jobs import ClosingJobs
 from ingot_issues.comments import api as comments
+from ingot_issues.conversations import api as conversations
 from ingot_issues.imports import events as import_events
 from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.issues import events as issue_events
@@ -180,6 +181,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *bulk_edits.routes,
             *choices.routes,
             *comments.internal_routes,
+            *conversations.routes,
             *file_views.routes,
             *markdown.routes,
             *notices.routes,

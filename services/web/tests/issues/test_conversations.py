@@ -177,6 +177,24 @@ async def test_an_anchor_of_another_page_of_the_timeline_is_a_link_to_its_entry(
     assert f"{HOME}/issues/1/timeline/ids" not in forge.read_paths
 
 
+@pytest.mark.parametrize("number", [1, 2])
+async def test_the_page_is_the_same_while_issues_runs_an_older_release(pages, forge, number):
+    forge.answers |= {
+        f"{HOME}/issues/1/timeline": timeline(51),
+        f"{HOME}/issues/1/reactions/counts": [
+            {"comment_id": None, "content": "heart", "count": 2, "own": True}
+        ],
+        f"{HOME}/issues/1/dependencies": [issue(number=7, title="Blocker")],
+        f"{HOME}/issues/1/blocks": [issue(number=8, title="Blocked")],
+    }
+    present = (await pages.get(f"/ann/demo/issues/1?page={number}")).text
+    assert f"{HOME}/issues/1/dependencies" not in forge.read_paths
+    forge.failures[f"/internal{HOME}/issues/1/conversation"] = 404
+    assert (await pages.get(f"/ann/demo/issues/1?page={number}")).text == present
+    assert f"{HOME}/issues/1/dependencies" in forge.read_paths
+    assert {"Blocker", "Blocked"} <= set(re.findall("Blocke[rd]", present))
+
+
 async def test_a_new_comment_is_not_added_below_another_page_of_the_timeline(pages, forge):
     comment = timeline(51)[-1]
     forge.answers |= {

@@ -7,7 +7,9 @@ from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_chassis.http.openapi import response_spec
+from ingot_chassis.http.paging import Page
 from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.conversations import ReactionCount
 from ingot_contracts.issues.reactions import ReactionContent
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.policies import in_repository
@@ -233,18 +235,6 @@ async def list_repository_reactions(
     return Response(listed, headers=request.page_headers(page, total))
 
 
-class ReactionCount(msgspec.Struct):
-    """The count of a reaction. ``comment_id`` is null for the issue.
-
-    ``own``: the caller has this reaction.
-    """
-
-    comment_id: int | None
-    content: str
-    count: int
-    own: bool
-
-
 @get(
     "/issues/{index:int}/reactions/counts",
     policy=in_repository("read", "read:issue", "numbered"),
@@ -258,12 +248,17 @@ async def count_reactions(request: IssuesRequest, index: int) -> Response[list[R
     """
     issue_id, page = await issue_id_of(request, index), request.page()
     is_paged = "page" in request.query_params or "limit" in request.query_params
-    async with request.db.read() as db:
-        rows, total = await store.count_of_issue(
-            db, issue_id, viewer_id=request.principal.id, page=page if is_paged else None
-        )
-    counts = [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows]
+    counts, total = await counts_of(request, issue_id, page if is_paged else None)
     return Response(counts, headers=request.page_headers(page, total) if is_paged else None)
+
+
+async def counts_of(
+    request: IssuesRequest, issue_id: int, page: Page | None = None
+) -> tuple[list[ReactionCount], int]:
+    """Return a page of the counted reactions to an issue, or all of them; and how many there are."""
+    async with request.db.read() as db:
+        rows, total = await store.count_of_issue(db, issue_id, viewer_id=request.principal.id, page=page)
+    return [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows], total
 
 
 routes = [

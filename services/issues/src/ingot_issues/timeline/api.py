@@ -9,13 +9,10 @@ from litestar import Response, get
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Invalid
+from ingot_chassis.http.paging import Page
 from ingot_chassis.http.policy import MAX_ID
-from ingot_contracts.identity.accounts import User
 from ingot_contracts.identity.teams import Team
-from ingot_contracts.issues.issues import Comment, Issue, TrackedTime
-from ingot_contracts.issues.labels import Label, Milestone
-from ingot_contracts.issues.pulls import RequestedTeam
-from ingot_contracts.issues.timelines import TimelineType
+from ingot_contracts.issues.timelines import TimelineComment, TimelineType
 from ingot_contracts.repos.repositories import Repository, RepositoryAccess
 from ingot_issues.access.api import queries
 from ingot_issues.access.api.policies import in_repository
@@ -84,40 +81,6 @@ TYPES: dict[CommentKind, TimelineType] = {
 """The API name of each kind of row."""
 
 
-class TimelineComment(msgspec.Struct, kw_only=True):
-    """An entry of the timeline. ``type`` is the event and decides which other fields are set."""
-
-    id: int
-    type: TimelineType
-    html_url: str
-    pull_request_url: str
-    issue_url: str
-    user: User
-    body: str
-    created_at: datetime
-    updated_at: datetime
-    old_milestone: Milestone | None = None
-    milestone: Milestone | None = None
-    tracked_time: TrackedTime | None = None
-    old_title: str = ""
-    new_title: str = ""
-    old_ref: str = ""
-    new_ref: str = ""
-    ref_issue: Issue | None = None
-    ref_comment: Comment | None = None
-    ref_action: str = ""
-    ref_commit_sha: str = ""
-    label: Label | None = None
-    assignee: User | None = None
-    removed_assignee: bool = False
-    assignee_team: RequestedTeam | None = None
-    resolve_doer: None = None
-    dependent_issue: Issue | None = None
-    project_id: int = 0
-    old_project_id: int = 0
-    review_id: int = 0
-
-
 class RelatedRows(msgspec.Struct):
     """Rows to which a page of a timeline refers, by id. Deleted rows are omitted."""
 
@@ -176,21 +139,30 @@ async def list_timeline(
     if abs(up_to) > MAX_ID:
         raise Invalid.field("up_to", "range", "is no id")
     issue_id, page = await issue_id_of(request, index), request.page()
+    rows, total = await timeline_page(
+        request, issue_id, page, since=queries.moment(since), before=queries.end(before), up_to=up_to
+    )
+    return Response(rows, headers=request.page_headers(page, total))
+
+
+async def timeline_page(
+    request: IssuesRequest,
+    issue_id: int,
+    page: Page,
+    *,
+    since: datetime | None = None,
+    before: datetime | None = None,
+    up_to: int = 0,
+) -> tuple[list[TimelineComment], int]:
+    """Return a page of the timeline as the caller may see it, and the length of the timeline."""
     visible = await _visible_repositories(request, issue_id)
     async with request.db.read() as db:
         rows, total = await comments.list_timeline_page(
-            db,
-            issue_id,
-            page,
-            visible=visible,
-            since=queries.moment(since),
-            before=queries.end(before),
-            up_to=up_to,
+            db, issue_id, page, visible=visible, since=since, before=before, up_to=up_to
         )
         related = await RelatedRows.load(db, rows)
     presenter = request.presenter
-    page_rows = [_present(request.access, presenter, row, related) for row in rows]
-    return Response(page_rows, headers=request.page_headers(page, total))
+    return [_present(request.access, presenter, row, related) for row in rows], total
 
 
 @get(

@@ -16,6 +16,7 @@ from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
 from ingot_contracts.issues.bulk_edits import EditIssues, EditOutcome, EditOutcomes
 from ingot_contracts.issues.choices import IssueChoices
+from ingot_contracts.issues.conversations import IssueConversation
 from ingot_contracts.issues.file_views import FileViews, ViewFile
 from ingot_contracts.issues.rights import IssueRights
 from ingot_contracts.rendering import (
@@ -231,6 +232,32 @@ class Forge:
         )
         self._on_change()
         return answer
+
+    async def conversation(self, repository: str, number: int, page: int) -> Mapping[str, Any]:
+        """Return a page of ``IssueConversation`` as plain values. Raises NotFound."""
+        path = f"/internal/repos{repository}/issues/{number}/conversation?page={page}&limit={ROWS}"
+        try:
+            answer = await self._peers["issues"].call("GET", path, principal=self._principal)
+        except NotFound:  # the issue is missing, or issues runs an older release
+            return await self._assembled_conversation(f"/repos{repository}/issues/{number}", page)
+        values: Mapping[str, Any] = msgspec.json.decode(answer.body)
+        complete(values, IssueConversation)
+        return values
+
+    async def _assembled_conversation(self, path: str, page: int) -> Mapping[str, Any]:
+        timeline, reactions, blockers, blocks = await gather(
+            self.listing("issues", f"{path}/timeline", page=page, limit=ROWS),
+            self.get("issues", f"{path}/reactions/counts"),
+            self.rows_if_there("issues", f"{path}/dependencies"),
+            self.rows_if_there("issues", f"{path}/blocks"),
+        )
+        return {
+            "timeline": timeline.rows,
+            "total": timeline.total,
+            "reactions": reactions,
+            "blockers": blockers or [],
+            "blocks": blocks or [],
+        }
 
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.

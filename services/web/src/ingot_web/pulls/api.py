@@ -14,7 +14,6 @@ from ingot_web.issues.api.conversations import (
     ENTRIES,
     as_issue,
     conversation,
-    issue_questions,
     list_page,
     page_query,
 )
@@ -99,25 +98,22 @@ async def _conversation_page(
         comments,
         statuses,
         scheduled,
-        timeline,
-        counts,
-        blockers,
-        blocks,
+        issue_talk,
     ) = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
         comments_of(frame, index),
         statuses_of(frame, index),
         frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "scheduled")),
-        *issue_questions(frame, index),
+        frame.forge.conversation(frame.base, index, frame.request.number),
     )
     issue, repository = as_issue(pull), frame.repository
     refusals = with_remedies(pull.get("merge_refusals"))
-    shown = {entry["review_id"] for entry in timeline.rows}
+    shown = {entry["review_id"] for entry in issue_talk["timeline"]}
     here = [comment for comment in comments.rows if comment["pull_request_review_id"] in shown]
     conversations = await conversations_on_lines(frame, here, reviews)
-    talk = await conversation(frame, issue, timeline, counts, reviews)
-    if timeline.total > ENTRIES:
+    talk = await conversation(frame, issue, issue_talk, reviews)
+    if issue_talk["total"] > ENTRIES:
         base = f"{frame.request.root}/{repository['full_name']}/pulls"
         others = [review["id"] for review in reviews if review["id"] not in shown]
         lines = [comment["id"] for comment in comments.rows if comment["pull_request_review_id"] not in shown]
@@ -155,8 +151,6 @@ async def _conversation_page(
         scheduled=scheduled,
         form=form,
         styles=styles,
-        blockers=blockers or [],
-        blocks=blocks or [],
         **talk,
     )
 

@@ -4,6 +4,7 @@ import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import NotFound
+from ingot_chassis.http.paging import Page
 from ingot_contracts.issues.issues import Issue
 from ingot_contracts.limits import Name
 from ingot_contracts.repos.repositories import RepositoryAccess
@@ -65,7 +66,7 @@ async def _other_access(request: IssuesRequest, meta: IssueMeta) -> RepositoryAc
         raise NotFound("the other issue does not exist") from None
 
 
-async def _has_dependencies(request: IssuesRequest) -> bool:
+async def uses_dependencies(request: IssuesRequest) -> bool:
     """Return whether issues of the repository in the path may block other issues.
 
     Asks repos again before it returns False.
@@ -75,7 +76,7 @@ async def _has_dependencies(request: IssuesRequest) -> bool:
 
 async def _require_dependencies(request: IssuesRequest) -> None:
     """Raise NotFound if dependencies are switched off in the repository."""
-    if not await _has_dependencies(request):
+    if not await uses_dependencies(request):
         raise NotFound(NO_DEPENDENCIES)
 
 
@@ -87,17 +88,25 @@ async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
 
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
-    """List related issues. Issues of repositories that the caller cannot read are omitted.
-
-    Raises NotFound.
-    """
+    """List related issues. Raises NotFound, also if dependencies are switched off."""
     issue_id, page = await issue_id_of(request, index), request.page()
     if not blocked:
         await _require_dependencies(request)
+    rows, total = await related_page(request, issue_id, page, blocked=blocked)
+    return Response(rows, headers=request.page_headers(page, total))
+
+
+async def related_page(
+    request: IssuesRequest, issue_id: int, page: Page, *, blocked: bool
+) -> tuple[list[Issue], int]:
+    """Return a page of the issues that block an issue, or that it blocks, and their number.
+
+    Issues of repositories that the caller cannot read are omitted and not counted.
+    """
     async with request.db.read() as db:
         involved = await store.list_repositories(db, issue_id, blocked=blocked)
     if not involved:
-        return Response([], headers=request.page_headers(page, 0))
+        return [], 0
     others = involved - {request.repository_id}
     whole, own = request.whole_access, {request.repository_id}
     own_issues, own_pulls = (own if reads(whole, is_pull=is_pull) else set() for is_pull in (False, True))
@@ -114,8 +123,7 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
         copies = await repositories.get_many(db, {row.repository_id for row in rows})
     copies[request.repository_id] = request.access.repository
     presenter = request.presenter
-    page_issues = [issue_view(presenter, row, copies[row.repository_id]) for row in rows]
-    return Response(page_issues, headers=request.page_headers(page, total))
+    return [issue_view(presenter, row, copies[row.repository_id]) for row in rows], total
 
 
 @get(
@@ -180,7 +188,7 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     issue, access = await _other_issue(request, meta)
     require(access, request.principal, "write")
     own = issue.repository_id == request.repository_id
-    if not (await _has_dependencies(request) if own else has_dependencies(access.repository)):
+    if not (await uses_dependencies(request) if own else has_dependencies(access.repository)):
         raise NotFound(NO_DEPENDENCIES)
     return issue
 

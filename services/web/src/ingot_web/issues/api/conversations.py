@@ -220,9 +220,9 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
     """Return the page of an issue with the error of a form. For a pull request, raise that error."""
-    issue, timeline, counts, blockers, blocks = await frame.load(
+    issue, talk = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        *issue_questions(frame, index),
+        frame.forge.conversation(frame.base, index, frame.request.number),
     )
     if issue["pull_request"] is not None:
         if problem:
@@ -234,43 +234,30 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
         title=f"{issue['title']} #{index}",
         error=problem,
         issue=issue,
-        blockers=blockers or [],
-        blocks=blocks or [],
-        **await conversation(frame, issue, timeline, counts),
-    )
-
-
-def issue_questions(frame: RepositoryFrame, index: int) -> tuple[Any, ...]:
-    """Return the API requests for the page of an issue: timeline, reactions, blocking and blocked issues."""
-    return (
-        frame.forge.listing(
-            "issues", frame.api("issues", index, "timeline"), page=frame.request.number, limit=ENTRIES
-        ),
-        frame.forge.get("issues", frame.api("issues", index, "reactions", "counts")),
-        frame.forge.rows_if_there("issues", frame.api("issues", index, "dependencies")),
-        frame.forge.rows_if_there("issues", frame.api("issues", index, "blocks")),
+        **await conversation(frame, issue, talk),
     )
 
 
 async def conversation(
-    frame: RepositoryFrame, issue: Any, timeline: Any, counts: Any, reviews: Sequence[Any] = ()
+    frame: RepositoryFrame, issue: Any, talk: Mapping[str, Any], reviews: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Return the description and the timeline, rendered by one request, with their reactions.
+    """Return the description and the timeline ``talk``, rendered by one request, with their reactions.
 
     Entries on other pages of the timeline become links.
     """
+    timeline, total = talk["timeline"], talk["total"]
     verdicts = {review["id"]: review["state"] for review in reviews}
-    said = [entry for entry in timeline.rows if is_said(entry)]
+    said = [entry for entry in timeline if is_said(entry)]
     (description, *texts), ids = await gather(
         frame.forge.render(
             [issue["body"], *(entry["body"] for entry in said)], context=frame.repository["full_name"]
         ),
         frame.forge.get_if_there("issues", frame.api("issues", issue["number"], "timeline", "ids"))
-        if timeline.total > ENTRIES
+        if total > ENTRIES
         else _nothing(),
     )
     base = f"{frame.request.root}/{frame.repository['full_name']}"
-    shown = {entry["id"] for entry in timeline.rows}
+    shown = {entry["id"] for entry in timeline}
     others = [number for number in ids or () if number not in shown]
     html = {entry["id"]: text for entry, text in zip(said, texts, strict=True)}
     entries = [
@@ -279,10 +266,10 @@ async def conversation(
             "html": html.get(entry["id"]),
             "words": words(entry, verdicts.get(entry["review_id"], "")),
         }
-        for entry in timeline.rows
+        for entry in timeline
     ]
     reactions: dict[int | None, list[Any]] = {}
-    for one in counts:
+    for one in talk["reactions"]:
         reactions.setdefault(one["comment_id"], []).append(one)
     quoted = frame.request.query_params.get("quote", "")
     bodies = {"0": issue["body"], **{str(entry["id"]): entry["body"] for entry in said}}
@@ -290,11 +277,13 @@ async def conversation(
         "quote_text": quote_of(bodies.get(quoted, "")),
         "description": description,
         "description_with_tasks": with_buttons(description, issue["body"]),
+        "blockers": talk["blockers"],
+        "blocks": talk["blocks"],
         "reactions": reactions,
         "reaction_contents": REACTIONS,
         "entries": entries,
         "other_pages": [links_to_entries("issuecomment", f"{base}/issues/comments", others)],
-        "pages": frame.request.pages_of(timeline.total, ENTRIES),
+        "pages": frame.request.pages_of(total, ENTRIES),
     }
 
 
