@@ -215,7 +215,9 @@ def create_app(
     http = ProviderHttp(settings.allowed_providers, own, authorities=settings.provider_authorities)
     published = PublishedMetadata(http)
     directories = Directories(settings.allowed_directories, own)
-    directory_passwords = DirectoryPasswords(database, presenter, secrets, directories)
+    directory_passwords = DirectoryPasswords(
+        database, presenter, secrets, directories, avatar_bytes=settings.avatar_bytes
+    )
     components = Parts(
         AccountComponents(presenter),
         PasswordComponents(PasswordChecks(hashing, throttle, directory_passwords)),

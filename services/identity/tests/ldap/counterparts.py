@@ -1,6 +1,7 @@
 """A real directory: slapd of OpenLDAP, with its own certificate authority. Binds need TLS."""
 
 import asyncio
+import base64
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -156,8 +157,12 @@ class Slapd:
     async def delete(self, dn: str) -> None:
         await self._change(f"dn: {dn}\nchangetype: delete\n")
 
-    async def replace(self, dn: str, attribute: str, *values: str) -> None:
-        lines = "".join(f"{attribute}: {value}\n" for value in values)
+    async def replace(self, dn: str, attribute: str, *values: str | bytes) -> None:
+        """Replace the values of an attribute. Bytes are those of a picture."""
+        lines = "".join(
+            f"{attribute}: {value}\n" if isinstance(value, str) else f"{attribute}:: {_base64(value)}\n"
+            for value in values
+        )
         await self._change(f"dn: {dn}\nchangetype: modify\nreplace: {attribute}\n{lines}")
 
     async def rename(self, dn: str, uid: str) -> None:
@@ -172,6 +177,10 @@ class Slapd:
         )  # fmt: skip
         output, _ = await process.communicate(ldif.encode())
         assert process.returncode == 0, output.decode()
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _ldif(dn: str, change: str, values: dict[str, str | Sequence[str]]) -> str:

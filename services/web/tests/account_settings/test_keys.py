@@ -31,3 +31,11 @@ async def test_a_read_only_key_is_added_and_shown_with_its_last_use(pages, forge
         True,
         True,
     )
+
+
+async def test_a_key_of_a_directory_is_shown_with_it_and_is_not_removed_here(pages, forge):
+    key = {"id": 4, "title": "corp", "fingerprint": "SHA256:x", "read_only": False, "last_used_at": None}
+    forge.answers["/user/keys"] = [key | {"source": "Example Corp"}, key | {"id": 5, "source": ""}]
+    shown = (await pages.get("/user/settings/keys", ANN)).text
+    assert (shown.count("Example Corp"), shown.count("Remove it in the directory")) == (1, 1)
+    assert ('value="4"' in shown, 'value="5"' in shown) == (False, True)

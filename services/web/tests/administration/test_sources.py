@@ -69,6 +69,7 @@ DIRECTORY = SOURCE | {
         "bind_dn": "cn=ingot,dc=x", "base_dn": "dc=x", "user_filter": "(uid={name})", "user_dn": "",
         "subject_attribute": "entryUUID", "login_attribute": "uid", "name_attribute": "cn",
         "email_attribute": "mail", "groups_attribute": "memberOf", "group_base_dn": "", "group_filter": "",
+        "ssh_key_attribute": "sshPublicKey", "avatar_attribute": "jpegPhoto",
         "group_name_attribute": "cn", "required_groups": ["staff"], "trust_email": True,
         "first_sign_in": "create", "admin_groups": [], "group_team_map": {"staff": {"crew": ["all"]}},
     },

@@ -25,6 +25,8 @@ class DirectoryPerson(msgspec.Struct, frozen=True, kw_only=True):
     full_name: str
     email: str
     groups: frozenset[str]
+    ssh_keys: Sequence[str] = ()
+    picture: bytes = b""
 
 
 def server_of(config: LdapConfig, secret: str) -> Server:
@@ -41,20 +43,24 @@ def server_of(config: LdapConfig, secret: str) -> Server:
     )
 
 
-def query_of(config: LdapConfig) -> PersonQuery:
+def query_of(config: LdapConfig, *, picture: bool = False) -> PersonQuery:
+    """Return the search for people. Pictures are large, so they are only requested with ``picture``."""
+    attributes = [
+        config.subject_attribute,
+        config.login_attribute,
+        config.name_attribute,
+        config.email_attribute,
+        config.groups_attribute,
+        config.ssh_key_attribute,
+        config.avatar_attribute if picture else "",
+    ]
     return PersonQuery(
         base_dn=config.base_dn,
         user_filter=config.user_filter,
         user_dn=config.user_dn,
         subject_attribute=config.subject_attribute,
         login_attribute=config.login_attribute,
-        attributes=[
-            config.subject_attribute,
-            config.login_attribute,
-            config.name_attribute,
-            config.email_attribute,
-            config.groups_attribute,
-        ],
+        attributes=[name for name in attributes if name],
         group_base_dn=config.group_base_dn,
         group_filter=config.group_filter,
         group_attribute=config.group_name_attribute,
@@ -71,7 +77,15 @@ def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> Direct
         full_name=_text(entry, config.name_attribute)[:FULL_NAME_LENGTH],
         email=_email(_text(entry, config.email_attribute)),
         groups=frozenset(groups),
+        ssh_keys=keys_of(config, entry),
+        picture=_first(entry, config.avatar_attribute),
     )
+
+
+def keys_of(config: LdapConfig, entry: Entry) -> list[str]:
+    """Return the SSH keys in an entry, as it has them."""
+    values = entry.attributes.get(config.ssh_key_attribute.lower(), ())
+    return [value.decode(errors="replace").strip() for value in values]
 
 
 def has_required_group(config: LdapConfig, groups: Collection[str]) -> bool:
@@ -105,6 +119,10 @@ def raw_subject(config: LdapConfig, subject: str) -> bytes:
         except ValueError:
             return subject.encode()
     return subject.encode()
+
+
+def _first(entry: Entry, attribute: str) -> bytes:
+    return next(iter(entry.attributes.get(attribute.lower(), ())), b"")
 
 
 def _texts(entry: Entry, attribute: str) -> list[str]:

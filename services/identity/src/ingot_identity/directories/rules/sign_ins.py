@@ -20,6 +20,7 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.clients.queries import DirectoryFailed, is_usable
+from ingot_identity.directories.rules.attributes import apply_avatar, apply_keys
 from ingot_identity.directories.rules.people import (
     DirectoryPerson,
     has_required_group,
@@ -60,10 +61,16 @@ class DirectoryPasswords:
     """Checks passwords at the directories of this site."""
 
     def __init__(
-        self, db: Database, presenter: Presenter, secrets: Secrets, directories: Directories
+        self,
+        db: Database,
+        presenter: Presenter,
+        secrets: Secrets,
+        directories: Directories,
+        *,
+        avatar_bytes: int,
     ) -> None:
         self._db, self._presenter, self._secrets = db, presenter, secrets
-        self._directories = directories
+        self._directories, self._avatar_bytes = directories, avatar_bytes
 
     async def sign_in(
         self, name: str, account: AccountRow | None, password: str, address: str
@@ -139,7 +146,7 @@ class DirectoryPasswords:
         try:
             server = server_of(config, self._secrets.open(source.sealed_secret))
             verified = await self._directories.find_person(
-                server, query_of(config), lookup, password, subject=subject
+                server, query_of(config, picture=True), lookup, password, subject=subject
             )
             person = person_of(config, verified.entry, verified.groups) if verified else None
         except (DirectoryFailed, Unreadable) as error:
@@ -198,8 +205,8 @@ class DirectoryPasswords:
         return row
 
     async def _follow(self, answer: _Answer, person: DirectoryPerson, row: AccountRow, address: str) -> None:
-        """Apply the groups of the person, and store the name and address at the directory."""
-        source = answer.source
+        """Apply the groups, keys and picture of the person. Store the name and address at the directory."""
+        source, actor = answer.source, Actor(row.id, row.login, via=answer.source.kind, address=address)
         changes = await mappings.apply_groups(
             self._db, self._presenter, source, answer.config, row.id, person.groups
         )
@@ -212,6 +219,7 @@ class DirectoryPasswords:
                 tx, identity.id, login_name=login_name, email=person.email, last_sign_in_at=now()
             )
             if changes:
-                actor = Actor(row.id, row.login, via=source.kind, address=address)
                 details = {"source": source.name, **changes}
                 await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
+        await apply_keys(self._db, source, identity, actor, person.ssh_keys)
+        await apply_avatar(self._db, self._presenter, source, identity, person.picture, self._avatar_bytes)

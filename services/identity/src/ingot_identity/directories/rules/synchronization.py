@@ -1,5 +1,7 @@
 """Deactivates accounts of people who left their directory, and activates those of people who are back.
 
+All others get the keys of their entries.
+
 An account changes only after a complete list of people, and a second search for the person. So a failed or
 truncated search deactivates no account, and neither does a list without people.
 """
@@ -17,7 +19,15 @@ from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients.ldap import Directories
 from ingot_identity.directories.clients.queries import DirectoryFailed, Entry
-from ingot_identity.directories.rules.people import may_sign_in, query_of, raw_subject, server_of, subject_of
+from ingot_identity.directories.rules.attributes import apply_keys
+from ingot_identity.directories.rules.people import (
+    keys_of,
+    may_sign_in,
+    query_of,
+    raw_subject,
+    server_of,
+    subject_of,
+)
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
 from ingot_identity.sources.rules.sources import Secrets
@@ -56,9 +66,10 @@ class Synchronization:
                 "check them, base_dn, and the rights of bind_dn"
             )
         for link in links:
-            if link.subject in present:
+            if entry := present.get(link.subject):
                 if link.deactivated:
                     await self._activate(source, link)
+                await apply_keys(self._db, source, link, _actor(source), keys_of(config, entry))
                 continue
             if link.deactivated:
                 continue
@@ -103,14 +114,14 @@ class Synchronization:
             await _record(tx, source, account.login, active=True)
 
 
-def _present(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> set[str]:
-    """Return the ids of people who may sign in. Entries without a usable id are skipped."""
-    present, skipped = set[str](), list[str]()
+def _present(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return the entries of people who may sign in, by id. Entries without a usable id are skipped."""
+    present, skipped = dict[str, Entry](), list[str]()
     for entry in entries:
         if not may_sign_in(config, entry):
             continue
         try:
-            present.add(subject_of(config, entry))
+            present[subject_of(config, entry)] = entry
         except DirectoryFailed as error:
             skipped.append(f"{entry.dn}: {error}")
     if skipped:
@@ -118,7 +129,13 @@ def _present(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) ->
     return present
 
 
+def _actor(source: SourceRow) -> Actor:
+    """Return the directory as the actor in the audit log. No account can have its name."""
+    return Actor(login=f"({source.name})", via=source.kind)
+
+
 async def _record(tx: Tx, source: SourceRow, login: str, *, active: bool) -> None:
-    """Record a change in the audit log. No account can have the name of the actor."""
-    actor = Actor(login=f"({source.name})", via=source.kind)
-    await add_entry(tx, actor, "user.edit", f"user {login}", {"source": source.name, "active": active})
+    """Record a change in the audit log."""
+    await add_entry(
+        tx, _actor(source), "user.edit", f"user {login}", {"source": source.name, "active": active}
+    )

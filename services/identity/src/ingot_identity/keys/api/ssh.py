@@ -36,7 +36,11 @@ class CreateKeyOption(msgspec.Struct):
 
 
 class PublicKey(msgspec.Struct, kw_only=True):
-    """An SSH key. `last_used_at` is the time of the last git session over SSH, exact to the minute."""
+    """An SSH key. `last_used_at` is the time of the last git session over SSH, exact to the minute.
+
+    `source` is the directory that gave the key, and takes it back. It is empty for other keys and for other
+    viewers than the owner and administrators.
+    """
 
     id: int
     key: str
@@ -47,6 +51,7 @@ class PublicKey(msgspec.Struct, kw_only=True):
     last_used_at: datetime | None
     key_type: str = "user"
     read_only: bool
+    source: str
     user: UserProfile
 
 
@@ -56,10 +61,13 @@ async def _present_keys(request: IdentityRequest, db: Executor, rows: Sequence[S
     if owner is None:
         return []
     user = await request.present_user(db, owner)
-    return [_present_key(request, row, user) for row in rows]
+    may_see = request.principal.id == owner.id or request.principal.admin
+    has_sources = may_see and any(row.identity_id is not None for row in rows)
+    sources = await store.sources_of(db, owner.id) if has_sources else {}
+    return [_present_key(request, row, user, sources.get(row.identity_id or 0, "")) for row in rows]
 
 
-def _present_key(request: IdentityRequest, row: SshKeyRow, user: UserProfile) -> PublicKey:
+def _present_key(request: IdentityRequest, row: SshKeyRow, user: UserProfile, source: str) -> PublicKey:
     return PublicKey(
         id=row.id,
         key=row.content,
@@ -69,6 +77,7 @@ def _present_key(request: IdentityRequest, row: SshKeyRow, user: UserProfile) ->
         created_at=whole_seconds(row.created_at),
         last_used_at=whole_seconds(row.last_used_at) if row.last_used_at else None,
         read_only=row.read_only,
+        source=source,
         user=user,
     )
 
@@ -125,13 +134,13 @@ async def get_key(request: IdentityRequest, key_id: int) -> PublicKey:
     tags=["user"],
 )
 async def delete_own_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an SSH key of the caller. A missing key is not an error."""
+    """Delete an SSH key of the caller. A missing key is not an error. 409 for a key of a directory."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is not None:
             access.require_own_key(request.principal, row.account_id)
+            await ssh_keys.remove_by_hand(tx, row)
             await _audit(request, tx, "ssh_key.delete", request.principal.name, row)
-        await store.remove(tx, key_id)
 
 
 @post(
@@ -154,12 +163,12 @@ async def add_key(request: IdentityRequest, data: CreateKeyOption) -> PublicKey:
     tags=["admin"],
 )
 async def delete_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an SSH key of a user."""
+    """Delete an SSH key of a user. 409 for a key of a directory."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is None or row.account_id != request.account.id:
             raise NotFound
-        await store.remove(tx, key_id)
+        await ssh_keys.remove_by_hand(tx, row)
         await _audit(request, tx, "ssh_key.delete", request.account.login, row)
 
 

@@ -8,10 +8,11 @@ from sqlalchemy import bindparam, delete, select, update
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery
-from ingot_chassis.db.rows import Slice, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.transaction import insert
 from ingot_identity.accounts.store.tables import AccountRow, account
 from ingot_identity.keys.store.tables import SshKeyRow, ssh_key
+from ingot_identity.sources.store.tables import auth_source, external_identity
 
 
 class KeyHolderRow(AccountRow):
@@ -24,7 +25,14 @@ class KeyHolderRow(AccountRow):
 
 
 async def add(
-    db: Executor, account_id: int, *, title: str, content: str, fingerprint: str, read_only: bool
+    db: Executor,
+    account_id: int,
+    *,
+    title: str,
+    content: str,
+    fingerprint: str,
+    read_only: bool = False,
+    identity_id: int | None = None,
 ) -> SshKeyRow | None:
     """Insert a key. Return None if the key exists, or if its owner has a key with that title."""
     statement = (
@@ -36,6 +44,7 @@ async def add(
             fingerprint=fingerprint,
             read_only=read_only,
             created_at=now(),
+            identity_id=identity_id,
         )
         .on_conflict_do_nothing()
         .returning(ssh_key)
@@ -84,6 +93,29 @@ async def list_page(
     if fingerprint:
         statement = statement.where(ssh_key.c.fingerprint == fingerprint)
     return await fetch_page(db, statement, page, SshKeyRow, ssh_key.c.id)
+
+
+async def list_of_identity(db: Executor, identity_id: int) -> Sequence[SshKeyRow]:
+    """Return the keys that a directory gave to a linked account."""
+    statement = select(ssh_key).where(ssh_key.c.identity_id == identity_id)
+    return await fetch_all(db, statement.order_by(ssh_key.c.id), SshKeyRow)
+
+
+class KeySourceRow(TypedRow):
+    """The link that gave a key, and the title of its directory."""
+
+    identity_id: int
+    title: str
+
+
+async def sources_of(db: Executor, account_id: int) -> dict[int, str]:
+    """Return the titles of the sources that an account is linked with, by link."""
+    statement = (
+        select(external_identity.c.id.label("identity_id"), auth_source.c.title)
+        .join(auth_source, auth_source.c.id == external_identity.c.source_id)
+        .where(external_identity.c.account_id == account_id)
+    )
+    return {row.identity_id: row.title for row in await fetch_all(db, statement, KeySourceRow)}
 
 
 async def mark_used(db: Executor, key_id: int) -> None:

@@ -20,6 +20,8 @@ ssh_key = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("read_only", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", UtcDateTime),
+    # The link with the directory that gave the key. Null for a key that a user added.
+    Column("identity_id", ForeignKey("external_identity.id", ondelete="CASCADE"), index=True),
     UniqueConstraint("account_id", "title"),
     **LASTING_IDS,
 )
@@ -34,6 +36,7 @@ class SshKeyRow(TypedRow):
     created_at: datetime
     read_only: bool
     last_used_at: datetime | None
+    identity_id: int | None
 
 
 gpg_key = Table(

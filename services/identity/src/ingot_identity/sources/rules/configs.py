@@ -22,6 +22,9 @@ GroupsFrom = Literal["sign_in", "scim"]
 FirstSignIn = Literal["refuse", "create", "link", "link_or_create"]
 Attribute = Annotated[str, msgspec.Meta(max_length=100, pattern=r"^[A-Za-z][A-Za-z0-9.;-]*$(?!\n)")]
 """The name of an attribute of a directory."""
+OptionalAttribute = Annotated[
+    str, msgspec.Meta(max_length=100, pattern=r"^([A-Za-z][A-Za-z0-9.;-]*)?$(?!\n)")
+]
 _DIRECTORY = r"^ldaps?://[^\s/?#@\\]+/?$(?!\n)"
 _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 
@@ -79,7 +82,8 @@ class LdapConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
     person names groups. `group_filter` searches for groups below `group_base_dn` instead. `{dn}` in it is the
     entry of the person, and `{name}` the `login_attribute` of the entry. Names of groups are in
     `group_name_attribute`. `required_groups` restricts who may sign in. `trust_email` counts addresses of the
-    directory as confirmed.
+    directory as confirmed. The keys in `ssh_key_attribute` are those of the account, and the picture in
+    `avatar_attribute` is its picture; empty: no attribute.
     """
 
     url: Annotated[str, msgspec.Meta(max_length=255, pattern=_DIRECTORY)]
@@ -93,6 +97,8 @@ class LdapConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
     name_attribute: Attribute = "cn"
     email_attribute: Attribute = "mail"
     groups_attribute: Attribute = "memberOf"
+    ssh_key_attribute: OptionalAttribute = ""
+    avatar_attribute: OptionalAttribute = ""
     group_base_dn: Description = ""
     group_filter: Description = ""
     group_name_attribute: Attribute = "cn"

@@ -86,6 +86,8 @@ external_identity = Table(
     Column("managed", Boolean, nullable=False, default=False, server_default=false()),
     # The source deactivated the account, and may activate it again.
     Column("deactivated", Boolean, nullable=False, default=False, server_default=false()),
+    # The digest of the picture that the source gave last.
+    Column("avatar_digest", String(64), nullable=False, default="", server_default=""),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_sign_in_at", UtcDateTime),
     UniqueConstraint("source_id", "subject"),
@@ -104,6 +106,7 @@ class IdentityRow(TypedRow):
     gave_admin: bool
     managed: bool
     deactivated: bool
+    avatar_digest: str
     created_at: datetime
     last_sign_in_at: datetime | None
 

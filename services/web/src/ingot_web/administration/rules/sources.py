@@ -30,6 +30,8 @@ DIRECTORY_TEXTS = (
     "name_attribute",
     "email_attribute",
     "groups_attribute",
+    "ssh_key_attribute",
+    "avatar_attribute",
     "group_base_dn",
     "group_filter",
     "group_name_attribute",
@@ -101,7 +103,7 @@ def fields_of(source: Mapping[str, Any]) -> dict[str, str]:
     config = source["config"]
     is_directory = config["kind"] == "ldap"
     texts = (*DIRECTORY_TEXTS, "authorities") if is_directory else (*TEXTS, "groups_from")
-    fields = {name: str(config[name]) for name in (*texts, "kind", "first_sign_in")}
+    fields = {name: str(config.get(name, "")) for name in (*texts, "kind", "first_sign_in")}
     fields |= {name: " ".join(config[name]) for name in (() if is_directory else WORDS)}
     fields |= {name: "\n".join(config[name]) for name in (DIRECTORY_LINES if is_directory else LINES)}
     fields |= {name: "1" for name in BOXES if config.get(name)}
