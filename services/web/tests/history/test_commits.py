@@ -107,10 +107,15 @@ async def test_a_file_that_is_gone_leads_to_the_commit_that_took_it_away(pages, 
 async def test_the_feed_of_an_empty_repository_has_no_entries(pages, forge):
     forge.answers[HOME] |= {"empty": True}
     forge.failures[f"{HOME}/commits"] = 409
-    answer = await pages.get("/ann/demo/atom/branch/main")
-    assert (answer.status_code, "<entry>" in answer.text) == (200, False)
+    for path in ("atom/branch/main", "commits/branch/main.atom", "commits/branch/a/b.atom"):
+        answer = await pages.get(f"/ann/demo/{path}")
+        assert (answer.status_code, "<feed" in answer.text, "<entry>" in answer.text) == (200, True, False)
+    assert "<title>Commits of ann/demo, a/b</title>" in answer.text
+    page = await pages.get("/ann/demo/commits/branch/main")
+    assert (page.status_code, "No commits here." in page.text) == (200, True)
     forge.answers[HOME] |= {"empty": False}
-    assert (await pages.get("/ann/demo/atom/branch/main")).status_code == 409
+    for path in ("atom/branch/main", "commits/branch/main", "commits/branch/a/b.atom"):
+        assert (await pages.get(f"/ann/demo/{path}")).status_code == 409
 
 
 async def test_blank_lines_before_a_message_are_not_its_title(pages, forge):

@@ -7,6 +7,7 @@ from litestar import Response, get, post
 
 from ingot_chassis.errors import ApiError, Conflict, NotFound
 from ingot_chassis.http.policy import anyone
+from ingot_web.clients.forge import ListPage, Parameter
 from ingot_web.diffs.api.changes import MORE_FILES, read_diff, text_page
 from ingot_web.forms.rules.fields import Form
 from ingot_web.pages.api.feeds import feed
@@ -35,17 +36,7 @@ async def commits(request: WebRequest) -> Response[Any]:
     ref = await NamedRef.of(frame, 3)
     author = request.query_params.get("author", "")
     filters: dict[str, Any] = LISTED | ({"author": author} if author else {})
-    (listing,) = await frame.load(
-        frame.forge.listing(
-            "repos",
-            frame.api("commits"),
-            sha=ref.full,
-            path=ref.path,
-            page=request.number,
-            limit=COMMITS,
-            **filters,
-        )
-    )
+    listing = await _commits_of(frame, ref, page=request.number, **filters)
     return frame.render(
         "history/commits.html",
         tab="code",
@@ -57,6 +48,22 @@ async def commits(request: WebRequest) -> Response[Any]:
     )
 
 
+async def _commits_of(frame: RepositoryFrame, ref: NamedRef, **parameters: Parameter) -> ListPage:
+    """Return a page of commits; none if the repository is empty."""
+    try:
+        (listing,) = await frame.load(
+            frame.forge.listing(
+                "repos", frame.api("commits"), sha=ref.full, path=ref.path, limit=COMMITS, **parameters
+            )
+        )
+    except Conflict:
+        if frame.repository is None or not frame.repository["empty"]:
+            raise
+        return ListPage([], 0)
+    page: ListPage = listing
+    return page
+
+
 async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     """Return the branch, tag or commit whose feed is requested.
 
@@ -64,8 +71,12 @@ async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     """
     rest, _, suffix = frame.request.rest(3).rpartition(".")
     kind, _, name = rest.partition("/")
-    if suffix not in FEEDS or not name or ("/" in name and name != await name_in_git(frame, kind, name)):
+    if suffix not in FEEDS or not name:
         return None
+    if "/" in name and name != await name_in_git(frame, kind, name):
+        await frame.load()
+        if not frame.repository["empty"]:
+            return None
     return NamedRef(kind, await full_id(frame, name) if kind == "commit" else name, "")
 
 
@@ -82,17 +93,7 @@ async def latest(request: WebRequest) -> Response[str]:
 
 
 async def _feed(frame: RepositoryFrame, ref: NamedRef, kind: str) -> Response[str]:
-    try:
-        (listing,) = await frame.load(
-            frame.forge.listing(
-                "repos", frame.api("commits"), sha=ref.full, path=ref.path, limit=COMMITS, **LISTED
-            )
-        )
-        commits_listed = listing.rows
-    except Conflict:
-        if frame.repository is None or not frame.repository["empty"]:
-            raise
-        commits_listed = []
+    listing = await _commits_of(frame, ref, **LISTED)
     entries = [
         {
             "title": subject(commit["commit"]["message"]),
@@ -101,7 +102,7 @@ async def _feed(frame: RepositoryFrame, ref: NamedRef, kind: str) -> Response[st
             "author": commit["commit"]["author"]["name"],
             "text": commit["commit"]["message"],
         }
-        for commit in commits_listed
+        for commit in listing.rows
     ]
     of = f"{ref.name}, {ref.path}" if ref.path else ref.name
     name = frame.repository["full_name"]

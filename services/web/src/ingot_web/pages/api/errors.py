@@ -6,7 +6,7 @@ import structlog
 from litestar import Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Invalid, Unauthenticated
+from ingot_chassis.errors import UNEXPECTED, ApiError, Denied, Invalid, NotFound, Unauthenticated
 from ingot_chassis.http.methods import allowed, is_internal, route_methods
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
@@ -29,6 +29,10 @@ TITLES = {
     429: "Too many requests",
     503: "Not available at the moment",
 }
+
+
+MISSING_PAGE = "missing_page"
+"""The name of a function in the state of a request. It returns the page for a missing item."""
 
 
 def error_page(
@@ -54,6 +58,11 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
     is_nobody = "principal" in request.scope and not request.principal.signed_in
     if error.status == Denied.status and request.method == "GET" and is_nobody:
         error = Unauthenticated("sign in to see this")
+    if error.status == NotFound.status and request.method == "GET" and not request.wants_part:
+        page = request.scope["state"].get(MISSING_PAGE)
+        if page is not None:
+            framed: Response[Any] = page()
+            return framed
     return error_page(request, error.status, error.message, error)
 
 

@@ -10,6 +10,7 @@ from litestar import Response
 
 from ingot_chassis.errors import Denied, NotFound
 from ingot_web.clients.forge import Forge, at
+from ingot_web.pages.api.errors import MISSING_PAGE, TITLES
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 FOLDERS = {"branch": "heads", "tag": "tags"}
@@ -56,10 +57,15 @@ class RepositoryFrame:
         if isinstance(own, BaseException):
             raise own
         self.repository = _as_readable(own)
+        self.request.scope["state"][MISSING_PAGE] = self._missing_page
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
         return answers
+
+    def _missing_page(self) -> Response[str]:
+        """Return the page for a missing item of the repository."""
+        return self.render("repositories/missing.html", tab="", title=TITLES[404], status=404)
 
     def require_push(self, problem: str) -> None:
         """Raise Denied with ``problem`` if the caller may not push, or the repository is archived.
@@ -132,6 +138,14 @@ class RepositoryFrame:
         pages = self.request.pages_of(listing.total, size)
         return self.render(template, listing=listing, pages=pages, **values)
 
+    async def missing(self) -> NotFound:
+        """Return the error for a missing item. The repository is loaded first, so its page has the frame.
+
+        Raises the error of the repository.
+        """
+        await self.load()
+        return NotFound()
+
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
         """Redirect from an old URL of ``page``, which does not name the kind of its ref.
 
@@ -194,7 +208,7 @@ class NamedRef:
             kind, _, rest = rest.partition("/")
         first, slash, path = rest.partition("/")
         if kind not in KINDS or not first:
-            raise NotFound
+            raise await frame.missing()
         if kind == "commit":
             return cls(kind, await full_id(frame, first), path)
         if not slash:
@@ -218,7 +232,7 @@ class NamedRef:
             if name := await name_in_git(frame, kind, rest):
                 return cls(kind, name, rest[len(name) + 1 :])
         if not _COMMIT.fullmatch(first):
-            raise NotFound
+            raise await frame.missing()
         return cls("commit", first, path)
 
 
@@ -230,7 +244,10 @@ async def full_id(frame: RepositoryFrame, name: str) -> str:
     if not _SHORT_ID.fullmatch(name):
         return name
     path, parts = frame.api("git", "commits", name), dict.fromkeys(("stat", "files", "verification"), False)
-    sha: str = (await frame.forge.get("repos", path, only_id=True, **parts))["sha"]
+    try:
+        sha: str = (await frame.forge.get("repos", path, only_id=True, **parts))["sha"]
+    except NotFound:
+        raise await frame.missing() from None
     return sha
 
 
