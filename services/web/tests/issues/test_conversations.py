@@ -76,7 +76,7 @@ async def test_an_issue_whose_files_are_refused_is_there_once_and_shown(pages, f
 async def test_a_preview_says_that_files_are_to_be_chosen_again(pages):
     preview = await _send(pages, "/ann/demo/issues/new", count=1, title="T", body="why", preview="1")
 
-    assert "choose them again" in preview.text
+    assert "Choose these files again, they were not sent" in preview.text
     assert 'enctype="multipart/form-data"' in preview.text
 
 

@@ -15,12 +15,14 @@ PAGE = "/ann/demo/issues/new"
 ADDRESS = f"{PAGE}?template=bug.yaml"
 
 
-def field(kind="input", label="Version", *, required=False, name="", visible=(), is_number=False, **more):
+def field(
+    kind="input", label="Version", *, required=False, name="", visible=(), is_number=False, regex="", **more
+):
     return {
         "type": kind,
         "id": name,
         "attributes": {"label": label, **more},
-        "validations": {"required": required, "is_number": is_number},
+        "validations": {"required": required, "is_number": is_number, "regex": regex},
         "visible": list(visible),
     }
 
@@ -118,6 +120,22 @@ async def test_a_missing_answer_is_said_next_to_its_field_and_the_others_stay(pa
     }
 
 
+async def test_browsers_check_the_pattern_of_a_field(pages, forge):
+    forge.answers[f"{HOME}/issue_templates"] = [TEMPLATE | {"body": [field(name="a", regex='"[0-9]+')]}]
+    shown = (await pages.get(ADDRESS, ANN)).text
+    assert ' pattern="&#34;[0-9]+" title="In the format &#34;[0-9]+"' in shown
+
+
+async def test_a_refused_form_names_the_files_to_choose_again(pages, forge):
+    form = form_of((await pages.get(ADDRESS, ANN)).text, PAGE, "Create issue").press("Create issue")
+    files = [("files", (name, b"night", "image/png")) for name in ("a<b>.png", "c.txt")]
+    refused = await pages.client.post(PAGE, data=form, files=files, headers=pages.callers.headers(ANN))
+    assert refused.status_code == 422
+    words = "Choose these files again, they were not sent: a&lt;b&gt;.png, c.txt"
+    assert words in refused.text
+    assert "Choose these files again" not in (await pages.get(ADDRESS, ANN)).text
+
+
 async def test_scripts_do_not_send_an_issue_form_whose_answer_is_a_page(pages, forge):
     forge.answers[f"{HOME}/issue_templates"] += [TEMPLATE | {"body": [], "file_name": "plain.md"}]
     sent_by_htmx = {}
@@ -163,6 +181,14 @@ async def test_a_link_fills_in_answers(pages, forge):
         (field(is_number=True, name="a"), ["-1.5"], None),
         (field(is_number=True, name="a"), [], None),
         (field(required=True, name="a", visible=["content"]), [], None),
+        (field(name="a", regex="[0-9]+"), ["v1"], "Write it in the format [0-9]+"),
+        (field(name="a", regex="[0-9]+"), ["12"], None),
+        (field(name="a", regex="[0-9]+"), [], None),
+        (field("textarea", name="a", regex="[0-9]+"), ["v1"], None),
+        (field(name="a", regex="(?=1)."), ["v1"], None),
+        (field(name="a", regex="(a*)*b"), ["a" * 10_000], "Write it in the format (a*)*b"),
+        (field(name="a", regex="[0-9]" * 300), ["v1"], None),
+        (field(name="a", regex=["[0-9]"]), ["v1"], None),
     ],
 )
 def test_answers_are_validated(question, answers, problem):

@@ -137,6 +137,7 @@ async def _new_page(
         title="New issue",
         error=problem,
         form={"title": start.title, "body": start.body, **form},
+        sent_files=form.files,
         choices=choices,
         chosen_labels=[
             *form.ids("labels"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import re2
 from markupsafe import Markup
 
 from ingot_web.forms.rules.fields import Form
@@ -19,8 +20,12 @@ MOST_OPTIONS = 1_000
 FIELD = "field-"
 """The beginning of the names of fields in the form of a page."""
 NO_RESPONSE = "_No response_"
+LONGEST_PATTERN = 1_000
+"""Maximum characters of the pattern of a field. Longer ones are ignored."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,50}")
 _FENCE = re.compile(r"`{3,}")
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 
 
 class FormOption(msgspec.Struct, frozen=True):
@@ -33,7 +38,10 @@ class FormOption(msgspec.Struct, frozen=True):
 
 
 class FormField(msgspec.Struct, frozen=True, kw_only=True):
-    """A field of a form. ``value`` is its initial text; for ``markdown``, the text to show."""
+    """A field of a form. ``value`` is its initial text; for ``markdown``, the text to show.
+
+    ``pattern`` is a regular expression for the whole text of an ``input``, like the attribute of HTML.
+    """
 
     name: str
     id: str
@@ -48,6 +56,7 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
     is_required: bool = False
     is_multiple: bool = False
     is_number: bool = False
+    pattern: str = ""
     is_list: bool = False
     has_heading: bool = True
     is_in_form: bool = True
@@ -79,6 +88,7 @@ def _field(raw: Mapping[str, Any], position: int) -> FormField:
     options = [_option(one) for one in _items(attributes.get("options"))]
     default = attributes.get("default")
     is_index = isinstance(default, int) and not isinstance(default, bool) and 0 <= default < len(options)
+    pattern = _text(validations, "regex") if kind == "input" else ""
     visible = _items(raw.get("visible")) or (["form"] if kind == "markdown" else ["form", "content"])
     return FormField(
         name=FIELD + (field_id if _ID.fullmatch(field_id) else f"{position}."),
@@ -94,6 +104,7 @@ def _field(raw: Mapping[str, Any], position: int) -> FormField:
         is_required=validations.get("required") is True,
         is_multiple=attributes.get("multiple") is True,
         is_number=validations.get("is_number") is True,
+        pattern=pattern if len(pattern) <= LONGEST_PATTERN else "",
         is_list=attributes.get("list") is True,
         has_heading=attributes.get("hide_label") is not True and kind != "markdown",
         is_in_form="form" in visible,
@@ -160,6 +171,8 @@ def _problem(field: FormField, answers: Sequence[str]) -> str:
         return "Select an option" if field.options else "Fill in this field"
     if field.is_number and field.type == "input" and answers and not _is_number(answers[0]):
         return "Write a number"
+    if field.pattern and answers and not _matches(field.pattern, answers[0]):
+        return f"Write it in the format {field.pattern}"
     return ""
 
 
@@ -187,6 +200,17 @@ def _answer(field: FormField, answers: Sequence[str]) -> str:
         fence = max((len(run) + 1 for run in _FENCE.findall(answers[0])), default=3) * "`"
         return f"{fence}{field.render}\n{answers[0]}\n{fence}"
     return answers[0]
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """True if the pattern matches the whole text, in linear time.
+
+    Also True for a pattern that only browsers support, such as a lookahead. They check it.
+    """
+    try:
+        return re2.fullmatch(pattern, text, _QUIET) is not None
+    except re2.error:
+        return True
 
 
 def _is_number(text: str) -> bool:
