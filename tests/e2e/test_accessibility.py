@@ -88,7 +88,7 @@ SENT = (
     ("root/lit/compare/main...topic", "Create pull request", {}, 409),
     ("root/lit/_edit/main/a.py", "Preview", {"content": "x = 2\n"}, 200),
     ("root/lit/branches", "Create branch", {"name": "a..b", "from": "main"}, 422),
-    ("root/lit/labels", "Create label", {"name": "bug"}, 422),
+    ("root/lit/labels", "Create label", {"name": "bug", "color": "x"}, 422),
     ("root/lit/releases/new", "Publish", {"tag": "a..b"}, 422),
     ("root/lit/settings", "Delete repository", {"name": "other"}, 422),
     ("root/lit/settings/collaboration", "Save", {"login": "nobody-here"}, 422),

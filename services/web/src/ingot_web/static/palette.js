@@ -1,5 +1,5 @@
-// The palette: Ctrl-K or / opens the search of the site in a dialog, and arrows move in its results. Other keys press
-// the links that name them in aria-keyshortcuts, such as t.
+// The palette: Ctrl-K or / opens the search of the site in a dialog, arrows move in its results, and Escape closes it.
+// Other keys press the links that name them in aria-keyshortcuts, such as t.
 "use strict";
 
 const TYPING = "input, textarea, select, [contenteditable]";
@@ -42,6 +42,7 @@ document.addEventListener("keydown", event => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) places[(at + step + places.length) % places.length].focus();
     else if (event.key === "Enter" && at === 0) places[1]?.click();
+    else if (event.key === "Escape") dialog.close(); // in a search field, browsers only empty the field
     else return;
     event.preventDefault();
     return;
