@@ -21,6 +21,7 @@ from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
+from ingot_identity.keys.store import ssh as ssh_keys
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
@@ -202,4 +203,5 @@ async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_
     await apply_groups(db, presenter, source, GroupRules(), account_id, [])
     async with db.transaction() as tx:
         await identity_rules.unlink(tx, account_id, source.id)
+        await ssh_keys.remove_unlinked(tx, account_id)
         await sessions.end_of_source(tx, source.id, account_id=account_id)

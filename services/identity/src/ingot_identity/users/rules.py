@@ -20,6 +20,7 @@ from ingot_identity.accounts.store import queries as store
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.emails import rules as emails
 from ingot_identity.emails import store as email_store
+from ingot_identity.keys.store import ssh as ssh_keys
 from ingot_identity.messages.rules import Messages
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.passwords.rules.hashing import Passwords
@@ -131,6 +132,7 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
             source_id,
             login_name if login_name is not None else before.login_name if stays else "",
         )
+        await ssh_keys.remove_unlinked(tx, account_id)
     if "email" in changes:
         changes["email"] = await emails.set_primary(tx, account_id, changes["email"])
     if changes:

@@ -101,6 +101,18 @@ async def list_of_identity(db: Executor, identity_id: int) -> Sequence[SshKeyRow
     return await fetch_all(db, statement.order_by(ssh_key.c.id), SshKeyRow)
 
 
+async def remove_unlinked(db: Executor, account_id: int) -> None:
+    """Delete the keys of an account that it has from directories that it is no longer linked with."""
+    links = select(external_identity.c.id).where(external_identity.c.account_id == account_id)
+    await db.execute(
+        delete(ssh_key).where(
+            ssh_key.c.account_id == account_id,
+            ssh_key.c.identity_id.is_not(None),
+            ssh_key.c.identity_id.not_in(links),
+        )
+    )
+
+
 class KeySourceRow(TypedRow):
     """The link that gave a key, and the title of its directory."""
 

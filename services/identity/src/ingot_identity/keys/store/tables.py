@@ -21,7 +21,7 @@ ssh_key = Table(
     Column("read_only", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", UtcDateTime),
     # The link with the directory that gave the key. Null for a key that a user added.
-    Column("identity_id", ForeignKey("external_identity.id", ondelete="CASCADE"), index=True),
+    Column("identity_id", BigId, index=True),
     UniqueConstraint("account_id", "title"),
     **LASTING_IDS,
 )
