@@ -210,9 +210,10 @@ class FakeForge:
             return
         composers = {
             "conversation": self._conversation, "front-page": self._front_page,
-            "issue-choices": self._issue_choices,
+            "issue-choices": self._issue_choices, "reviews": self._reviews,
         }  # fmt: skip
-        if compose := composers.get(scope["path"].rpartition("/")[2]):
+        is_internal, part = scope["path"].startswith("/internal/"), scope["path"].rpartition("/")[2]
+        if is_internal and (compose := composers.get(part)):
             answer = compose(recorded_call(scope, b""))
             await send({"type": "http.response.start", "status": 200 if answer else 404, "headers": []})
             await send({"type": "http.response.body", "body": msgspec.json.encode(answer)})
@@ -236,16 +237,36 @@ class FakeForge:
     def _conversation(self, call):
         """The conversation of an issue as issues has it for web; None where it has a failure."""
         home = call.path.removeprefix("/internal").removesuffix("/conversation")
-        if {call.path, home, f"{home}/timeline"} & self.failures.keys():
+        if self.is_older or {call.path, home, f"{home}/timeline"} & self.failures.keys():
             return None
-        timeline, page = self.answers.get(f"{home}/timeline", []), int(parameter_of(call, "page"))
+        timeline, total = self._rows(f"{home}/timeline", int(parameter_of(call, "page")), MAX_LIMIT)
         return {
-            "timeline": timeline[(page - 1) * MAX_LIMIT :][:MAX_LIMIT],
-            "total": len(timeline),
+            "timeline": timeline,
+            "total": total,
             "reactions": self.answers.get(f"{home}/reactions/counts", []),
-            "blockers": self.answers.get(f"{home}/dependencies", []),
-            "blocks": self.answers.get(f"{home}/blocks", []),
+            "blockers": self._rows(f"{home}/dependencies")[0],
+            "blocks": self._rows(f"{home}/blocks")[0],
+            "scheduled_merge": self.answers.get(f"{home.replace('/issues/', '/pulls/')}/merge/scheduled"),
         }
+
+    def _reviews(self, call):
+        """The reviews of a pull request as issues has them for web; None where they have a failure."""
+        home = call.path.removeprefix("/internal").removesuffix("/reviews")
+        parts = {call.path, home, f"{home}/reviews", f"{home}/comments"}
+        if self.is_older or parts & self.failures.keys():
+            return None
+        comments, total = self._rows(f"{home}/comments", 1, MAX_LIMIT)
+        return {"reviews": self._rows(f"{home}/reviews")[0], "comments": comments, "comment_total": total}
+
+    def _rows(self, path, page=1, limit=1_000):
+        """A page of a list that is a part of an internal answer, and the length of the list."""
+        rows = self.answers.get(path, [])
+        if isinstance(rows, bytes):
+            rows, limit = msgspec.json.decode(rows), len(rows)
+        start = (page - 1) * limit
+        shown = rows[start : start + limit]
+        self.rows_read.setdefault(path, set()).update(range(start, start + len(shown)))
+        return shown, len(rows)
 
     def _issue_choices(self, call):
         """Labels and milestones of a repository as issues has them for web; None where it has no tracker."""

@@ -78,6 +78,7 @@ from ingot_issues.records.rules.presenter import Presenter
 from ingot_issues.repositories import events as repository_events
 from ingot_issues.repositories.jobs import OpenCountsAnnouncer
 from ingot_issues.reviews.api import comments as review_comments
+from ingot_issues.reviews.api import pages as reviews_of_pull
 from ingot_issues.reviews.api import requests as review_requests
 from ingot_issues.reviews.api import routes as reviews
 from ingot_issues.reviews.events import ReviewEvents
@@ -187,6 +188,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *notices.routes,
             *notifications.own_routes,
             *organization_labels.routes,
+            *reviews_of_pull.routes,
             *rights.routes,
             *searches.routes,
             *stopwatches.own_routes,

@@ -9,6 +9,7 @@ from ingot_contracts.repos.trackers import DEFAULT_TRACKER
 from ingot_testing.service import count_statements
 
 from ..builders import APP, repository
+from ..scheduled_merges.test_scheduled_merges import schedule
 
 WEB = SigningKey.generate()
 
@@ -39,9 +40,13 @@ async def parts(world, number=1, *, as_=1, query=""):
         (await world.call("GET", f"{path}/{name}", as_=as_)).json()
         for name in ("reactions/counts", "dependencies", "blocks")
     ]
-    total = int(timeline.headers["x-total-count"])
-    names = ("reactions", "blockers", "blocks")
-    return {"timeline": timeline.json(), "total": total} | dict(zip(names, lists, strict=True))
+    scheduled = await world.call("GET", f"/pulls/{number}/merge/scheduled", as_=as_)
+    return {
+        "timeline": timeline.json(),
+        "total": int(timeline.headers["x-total-count"]),
+        **dict(zip(("reactions", "blockers", "blocks"), lists, strict=True)),
+        "scheduled_merge": scheduled.json() if scheduled.status_code == 200 else None,
+    }
 
 
 async def talk(world):
@@ -77,9 +82,10 @@ async def test_nothing_of_a_private_repository_is_told_to_strangers(world):
 
 
 async def test_the_conversation_of_a_pull_request_is_its_timeline_too(world):
-    await world.propose()
+    await schedule(world)
     await talk(world)
     told = await conversation(world, as_=3)
+    assert told["scheduled_merge"]["user"]["login"] == "bob"
     assert told == await parts(world, as_=3)
     assert [one["body"] for one in told["timeline"] if one["type"] == "comment"] == ["first", "second"]
 

@@ -272,7 +272,8 @@ async def test_what_is_said_to_lines_is_asked_for_once_and_said_to_be_cut(pages,
              "created_at": MOMENT, "ref_commit_sha": ""}  # fmt: skip
     forge.answers[f"{HOME}/issues/1/timeline"] = [event]
     shown = await pages.get("/ann/demo/pulls/1/files")
-    assert forge.read_paths.count(f"{PULL}/comments") == 1
+    assert [path for path in forge.targets if "comments" in path] == []
+    assert forge.targets.count(f"issues /internal{PULL}/reviews") == 1
     assert not [path for path in forge.read_paths if re.search(r"/reviews/\d+/comments", path)]
     assert shown.text.count('id="thread-') == 50
     assert "oldest comments on lines are not shown" in shown.text
@@ -304,6 +305,27 @@ async def test_a_conversation_on_a_line_is_resolved_where_it_stands(pages, forge
 
     assert answer.headers["location"] == "/ann/demo/pulls/1/files?style=unified#thread-5"
     assert forge.sent == [("POST", f"{HOME}/pulls/comments/5/resolve", {})]
+
+
+@pytest.mark.parametrize("page", ["/ann/demo/pulls/1", "/ann/demo/pulls/1/files"])
+async def test_reviews_are_the_same_while_issues_runs_an_older_release(pages, forge, page):
+    entry = timeline(1)[0] | {"type": "review", "review_id": 7, "body": ""}
+    forge.answers |= ANSWERS | {
+        f"{PULL}/reviews": [_review(7, "COMMENT")],
+        f"{PULL}/comments": [_comment(5, 7)],
+        f"{PULL}/merge/scheduled": {
+            "user": ANN_USER, "do": "merge", "head_commit_id": "", "delete_branch_after_merge": True,
+            "created_at": MOMENT,
+        },
+        f"{HOME}/issues/1/timeline": [entry],
+    }  # fmt: skip
+    present = (await pages.get(page)).text
+    assert f"{HOME}/pulls/1/comments" not in forge.read_paths
+    for part in ("issues/1/conversation", "pulls/1/reviews"):
+        forge.failures[f"/internal{HOME}/{part}"] = 404
+    assert (await pages.get(page)).text == present
+    assert f"{HOME}/pulls/1/comments" in forge.read_paths
+    assert 'id="pullrequestreviewcomment-5"' in present
 
 
 async def test_a_conversation_on_a_later_page_of_a_timeline_is_resolved_there(pages, forge):

@@ -3,6 +3,7 @@
 import msgspec
 
 from ingot_contracts.issues.issues import Issue
+from ingot_contracts.issues.merges import ScheduledMerge
 from ingot_contracts.issues.timelines import TimelineComment
 
 MOST_RELATED = 200
@@ -26,6 +27,7 @@ class IssueConversation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``total`` is the length of the timeline. ``reactions`` are those to the issue and to all its comments.
     ``blockers`` block the issue; none if dependencies are switched off. The issue blocks ``blocks``.
+    ``scheduled_merge`` is that of a pull request.
     """
 
     timeline: list[TimelineComment] = []
@@ -33,3 +35,4 @@ class IssueConversation(msgspec.Struct, frozen=True, kw_only=True):
     reactions: list[ReactionCount] = []
     blockers: list[Issue] = []
     blocks: list[Issue] = []
+    scheduled_merge: ScheduledMerge | None = None

@@ -1,8 +1,12 @@
-"""Reasons against a merge of a pull request."""
+"""Scheduled merges of pull requests, and reasons against a merge."""
 
+from datetime import datetime
 from typing import Literal
 
 import msgspec
+
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.repos.merges import MergeStyle
 
 DemandKind = Literal["outsider", "approvals", "changes_requested", "reviews_requested", "outdated", "checks"]
 """The kind of an unmet requirement of the rule for the base branch."""
@@ -22,3 +26,16 @@ class MergeRefusal(msgspec.Struct):
     overridable: bool = False
     recorded: bool = False
     may_pass: bool = False
+
+
+class ScheduledMerge(msgspec.Struct, kw_only=True):
+    """A scheduled merge, and the user who scheduled it.
+
+    `head_commit_id` is the commit to merge, if the request named one.
+    """
+
+    user: User
+    style: MergeStyle = msgspec.field(name="do")
+    head_commit_id: str
+    delete_branch_after_merge: bool
+    created_at: datetime

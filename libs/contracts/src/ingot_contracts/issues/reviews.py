@@ -66,3 +66,15 @@ class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
     outdated: bool = False
     original_author: str = ""
     original_author_id: int = 0
+
+
+class PullReviews(msgspec.Struct, frozen=True, kw_only=True):
+    """Reviews of a pull request: GET /internal/repos/{owner}/{repo}/pulls/{index}/reviews.
+
+    ``reviews`` are in order; of very many, the first and the latest. ``comments`` on lines are the latest
+    ones, the oldest first. ``comment_total`` counts all of them.
+    """
+
+    reviews: list[PullReview] = []
+    comments: list[PullReviewComment] = []
+    comment_total: int = 0

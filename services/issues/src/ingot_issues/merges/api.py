@@ -1,7 +1,6 @@
 """Routes that merge pull requests, now or as soon as it is allowed."""
 
 from asyncio import gather
-from datetime import datetime
 from typing import Any, Literal, cast
 
 import msgspec
@@ -10,8 +9,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ingot_chassis.errors import ApiError, Denied, NotFound, TooLarge
 from ingot_chassis.http.openapi import TextForms, response_spec
-from ingot_contracts.identity.accounts import User
-from ingot_contracts.issues.merges import MergeRefusal
+from ingot_contracts.issues.merges import MergeRefusal, ScheduledMerge
 from ingot_contracts.issues.pulls import PullRequest
 from ingot_contracts.limits import Name, Text
 from ingot_contracts.repos.merges import MergeStyle
@@ -234,19 +232,6 @@ async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> R
     return Response(b"", status_code=201, media_type="text/plain")
 
 
-class ScheduledMerge(msgspec.Struct, kw_only=True):
-    """A scheduled merge, and the user who scheduled it.
-
-    `head_commit_id` is the commit to merge, if the request named one.
-    """
-
-    user: User
-    style: MergeStyle = msgspec.field(name="do")
-    head_commit_id: str
-    delete_branch_after_merge: bool
-    created_at: datetime
-
-
 @get(
     "/pulls/{index:int}/merge/scheduled",
     policy=in_repository("read", "read:repository", "pulls"),
@@ -256,11 +241,18 @@ class ScheduledMerge(msgspec.Struct, kw_only=True):
 async def get_scheduled_merge(request: IssuesRequest, index: int) -> ScheduledMerge:
     """Get the scheduled merge of a pull request, or 404."""
     pull = await pull_of(request, index)
-    async with request.db.read() as db:
-        row = await scheduled_merges.get(db, pull.id)
-        people = await accounts.get_people(db, [row.account_id]) if row is not None else {}
-    if row is None:
+    if (scheduled := await scheduled_merge_of(request, pull.id)) is None:
         raise NotFound("no merge is scheduled")
+    return scheduled
+
+
+async def scheduled_merge_of(request: IssuesRequest, pull_id: int) -> ScheduledMerge | None:
+    """Return the scheduled merge of a pull request."""
+    async with request.db.read() as db:
+        row = await scheduled_merges.get(db, pull_id)
+        if row is None:
+            return None
+        people = await accounts.get_people(db, [row.account_id])
     return ScheduledMerge(
         user=request.presenter.user(people.get(row.account_id)),
         style=row.style,

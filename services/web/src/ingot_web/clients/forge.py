@@ -18,6 +18,7 @@ from ingot_contracts.issues.bulk_edits import EditIssues, EditOutcome, EditOutco
 from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.conversations import IssueConversation
 from ingot_contracts.issues.file_views import FileViews, ViewFile
+from ingot_contracts.issues.reviews import PullReviews
 from ingot_contracts.issues.rights import IssueRights
 from ingot_contracts.rendering import (
     EXCERPT_CHARACTERS,
@@ -245,11 +246,12 @@ class Forge:
         return values
 
     async def _assembled_conversation(self, path: str, page: int) -> Mapping[str, Any]:
-        timeline, reactions, blockers, blocks = await gather(
+        timeline, reactions, blockers, blocks, scheduled = await gather(
             self.listing("issues", f"{path}/timeline", page=page, limit=ROWS),
             self.get("issues", f"{path}/reactions/counts"),
             self.rows_if_there("issues", f"{path}/dependencies"),
             self.rows_if_there("issues", f"{path}/blocks"),
+            self.get_if_there("issues", f"{path.replace('/issues/', '/pulls/')}/merge/scheduled"),
         )
         return {
             "timeline": timeline.rows,
@@ -257,7 +259,33 @@ class Forge:
             "reactions": reactions,
             "blockers": blockers or [],
             "blocks": blocks or [],
+            "scheduled_merge": scheduled,
         }
+
+    async def reviews(self, repository: str, number: int) -> tuple[list[Any], ListPage]:
+        """Return the reviews of a pull request, and its comments on lines, as in ``PullReviews``."""
+        path = f"/internal/repos{repository}/pulls/{number}/reviews"
+        try:
+            answer = await self._peers["issues"].call("GET", path, principal=self._principal)
+        except NotFound:  # the pull request is missing, or issues runs an older release
+            return await self._assembled_reviews(f"/repos{repository}/pulls/{number}")
+        values: dict[str, Any] = msgspec.json.decode(answer.body)
+        complete(values, PullReviews)
+        return values["reviews"], ListPage(values["comments"], values["comment_total"])
+
+    async def _assembled_reviews(self, path: str) -> tuple[list[Any], ListPage]:
+        first, comments = await gather(
+            self.listing("issues", f"{path}/reviews", limit=ROWS),
+            self.listing("issues", f"{path}/comments"),
+        )
+        last = -(-first.total // ROWS)
+        others = await gather(
+            *(
+                self.listing("issues", f"{path}/reviews", page=page, limit=ROWS)
+                for page in range(max(2, last - 1), last + 1)
+            )
+        )
+        return [*first.rows, *(review for other in others for review in other.rows)], comments
 
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.

@@ -24,7 +24,7 @@ from ingot_web.pulls.rules import draft_title, ready_title, with_remedies
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.repositories.api.issue_choices import chosen_values
 from ingot_web.reviews.api.checks import statuses_of
-from ingot_web.reviews.api.files import comments_of, conversations_on_lines, line_context, reviews_of
+from ingot_web.reviews.api.files import conversations_on_lines, line_context, reviews_of
 from ingot_web.reviews.rules.conversations import unresolved
 
 COMMITS = 50
@@ -92,19 +92,10 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 async def _conversation_page(
     frame: RepositoryFrame, index: int, problem: ApiError | None = None, form: Form | None = None
 ) -> Response[Any]:
-    (
-        pull,
-        reviews,
-        comments,
-        statuses,
-        scheduled,
-        issue_talk,
-    ) = await frame.load(
+    pull, (reviews, comments), statuses, issue_talk = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         reviews_of(frame, index),
-        comments_of(frame, index),
         statuses_of(frame, index),
-        frame.forge.get_if_there("issues", frame.api("pulls", index, "merge", "scheduled")),
         frame.forge.conversation(frame.base, index, frame.request.number),
     )
     issue, repository = as_issue(pull), frame.repository
@@ -148,7 +139,7 @@ async def _conversation_page(
         is_later=False,
         refusals=refusals,
         is_outsider=_lacks_access_alone(frame, refusals),
-        scheduled=scheduled,
+        scheduled=issue_talk["scheduled_merge"],
         form=form,
         styles=styles,
         **talk,

@@ -4,18 +4,23 @@ from ingot_chassis.errors import NotFound
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.records.store import timeline
-from ingot_issues.records.store.issues import IssueRow
+from ingot_issues.records.store.issues import IssueKeyRow, IssueRow
 from ingot_issues.records.store.timeline import CommentKeyRow, CommentKind
 
 
 async def issue_id_of(request: IssuesRequest, number: int) -> int:
     """Return the id of the numbered issue or pull request. Raises NotFound."""
+    return (await issue_key_of(request, number)).id
+
+
+async def issue_key_of(request: IssuesRequest, number: int) -> IssueKeyRow:
+    """Return the key of the numbered issue or pull request. Raises NotFound."""
     async with request.db.read() as db:
         key = await issue_rows.get_key(db, request.repository_id, number)
     if key is None:
         raise NotFound
     await request.enter(is_pull=key.is_pull)
-    return key.id
+    return key
 
 
 async def issue_row_of(request: IssuesRequest, number: int) -> IssueRow:

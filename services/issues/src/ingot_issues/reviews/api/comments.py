@@ -79,12 +79,17 @@ async def list_pull_comments(request: IssuesRequest, index: int) -> Response[lis
 
     `X-Total-Count` has the number of all comments.
     """
-    pull = await pull_row_of(request, index)
+    shown, total = await latest_comments(request, await pull_row_of(request, index))
+    return Response(shown, headers={"X-Total-Count": str(total)})
+
+
+async def latest_comments(request: IssuesRequest, pull: AnyPull) -> tuple[list[PullReviewComment], int]:
+    """Return the latest MOST_COMMENTS comments on lines, oldest first, and the total number."""
     async with request.db.read() as db:
         rows, total = await store.list_comments_of_pull(
             db, pull.id, viewer_id=request.principal.id, limit=MOST_COMMENTS
         )
-    return Response(await present(request, pull, list(rows)), headers={"X-Total-Count": str(total)})
+    return await present(request, pull, list(rows)), total
 
 
 async def _comment_of(request: IssuesRequest, comment_id: int) -> PlacedCommentRow:

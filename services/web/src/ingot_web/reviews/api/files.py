@@ -1,7 +1,6 @@
 """Routes for changes of a pull request with comments on lines, and for the forms of reviews."""
 
 import re
-from asyncio import gather
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
@@ -35,7 +34,6 @@ from ingot_web.reviews.rules.file_views import note_views
 from ingot_web.reviews.rules.suggestions import suggestion_draft, with_draft
 
 _COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-REVIEWS = 50
 STYLES = ("unified", "split")
 SEND = "Submit review"
 EARLY = "would be seen before the review is sent"
@@ -44,22 +42,9 @@ SUGGEST = "suggest"
 """The value of the button that adds a suggestion to the text of a comment."""
 
 
-async def reviews_of(frame: RepositoryFrame, index: int) -> list[Any]:
-    """Return the reviews of a pull request in order; of very many, the first and the latest."""
-
-    async def page(number: int) -> ListPage:
-        path = frame.api("pulls", index, "reviews")
-        return await frame.forge.listing("issues", path, page=number, limit=REVIEWS)
-
-    first = await page(1)
-    last = -(-first.total // REVIEWS)
-    others = await gather(*(page(number) for number in range(max(2, last - 1), last + 1)))
-    return [*first.rows, *(review for other in others for review in other.rows)]
-
-
-def comments_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, ListPage]:
-    """Request the comments on lines of a pull request; the latest ones if there are very many."""
-    return frame.forge.listing("issues", frame.api("pulls", index, "comments"))
+def reviews_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, tuple[list[Any], ListPage]]:
+    """Request the reviews of a pull request, and its comments on lines."""
+    return frame.forge.reviews(frame.base, index)
 
 
 async def conversations_on_lines(
@@ -150,11 +135,10 @@ async def files(request: WebRequest, index: int) -> Response[Any]:
     ``path`` redirects to the page of that file.
     """
     frame = RepositoryFrame(request)
-    (pull, changes, pages, problem), statuses, reviews, comments, views = await frame.load(
+    (pull, changes, pages, problem), statuses, (reviews, comments), views = await frame.load(
         read_pull_changes(frame, index),
         statuses_of(frame, index),
         reviews_of(frame, index),
-        comments_of(frame, index),
         _views(frame, index),
     )
     committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
@@ -374,10 +358,8 @@ async def _conversation_part(
     frame: RepositoryFrame, index: int, form: Form, comment_id: int
 ) -> Response[str] | None:
     """Return the conversation as a part of an open page; None if it is not among the latest ones."""
-    pull, reviews, comments = await frame.load(
-        frame.forge.get("issues", frame.api("pulls", index)),
-        reviews_of(frame, index),
-        comments_of(frame, index),
+    pull, (reviews, comments) = await frame.load(
+        frame.forge.get("issues", frame.api("pulls", index)), reviews_of(frame, index)
     )
     conversations = await conversations_on_lines(frame, comments.rows, reviews)
     shown = next((one for one in conversations if one.id == comment_id), None)
