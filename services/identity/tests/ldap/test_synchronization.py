@@ -4,13 +4,16 @@ import msgspec
 import pytest
 from cryptography.fernet import Fernet
 
+from ingot_chassis.db.audit import list_entries
 from ingot_chassis.security.sealing import Seal
+from ingot_contracts.identity.events import MembershipChanged
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients import connections
 from ingot_identity.sources.rules.configs import read_ldap, write_config
 from ingot_identity.sources.store import identities, sources
 
 from .counterparts import GROUPS, PASSWORD, PEOPLE, add_source, running_slapd
+from .test_sign_ins import GROUP_FILTER, add_team, members_of
 
 
 async def synchronize(site):
@@ -189,3 +192,71 @@ async def test_an_administrator_who_left_is_kept_unless_a_group_made_one(site, s
     await slapd.delete(entries["ann"])
     await synchronize(site)
     assert await active_people(site) == {"ann", "bob"}
+
+
+@pytest.mark.parametrize("by", ["attribute", "search"])
+async def test_groups_follow_the_directory(site, slapd, by):
+    team_id = await add_team(site)
+    name = "developers" if by == "search" else f"cn=developers,{GROUPS}"
+    search = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER} if by == "search" else {}
+    await add_source(site, slapd, group_team_map={name: {"acme": ["coders"]}}, admin_groups=[name], **search)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    await slapd.add_group("developers", entries["ann"])
+    await synchronize(site)
+    assert (await members_of(site, team_id), await administrators(site)) == ({"ann"}, {"root", "ann"})
+    refused = await site.call("DELETE", f"/teams/{team_id}/members/ann", as_="root")
+    assert refused.status_code == 409
+    await slapd.replace(f"cn=developers,{GROUPS}", "member", entries["bob"])
+    await synchronize(site)
+    assert (await members_of(site, team_id), await administrators(site)) == ({"bob"}, {"root", "bob"})
+    async with site.database.read() as db:
+        entries = await list_entries(db, service="identity", limit=10, action="source.apply_groups")
+    assert {one.actor for one in entries} == {"(corp)"}
+    assert sorted(one.subject for one in entries) == ["user ann", "user ann", "user bob"]
+
+
+async def test_equal_groups_change_nothing(site, slapd):
+    team_id = await add_team(site)
+    name = f"cn=developers,{GROUPS}"
+    await add_source(site, slapd, group_team_map={name: {"acme": ["coders"]}})
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    await slapd.add_group("developers", entries["ann"])
+    assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+    await slapd.delete(entries["bob"])
+    before = len(await site.emitted(MembershipChanged))
+    await synchronize(site)
+    assert len(await site.emitted(MembershipChanged)) == before
+    assert (await members_of(site, team_id), await active_people(site)) == ({"ann"}, {"ann"})
+
+
+async def test_a_failed_search_for_groups_takes_nothing(site, slapd):
+    team_id = await add_team(site)
+    groups = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER}
+    mapping = {"developers": {"acme": ["coders"]}}
+    source_id = await add_source(site, slapd, group_team_map=mapping, **groups)
+    await slapd.add_group("developers", await slapd.add_person("ann"))
+    assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+    wrong = {"config": {"group_base_dn": f"ou=lost,{GROUPS}"}}
+    assert (await site.call("PATCH", f"/admin/auths/{source_id}", wrong, as_="root")).status_code == 200
+    await synchronize(site)
+    assert (await members_of(site, team_id), await active_people(site)) == ({"ann"}, {"ann"})
+
+
+async def test_who_lost_the_required_groups_of_a_search_is_deactivated(site, slapd):
+    groups = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER, "required_groups": ["staff"]}
+    await add_source(site, slapd, **groups)
+    ann, bob = await slapd.add_person("ann"), await slapd.add_person("bob")
+    group = await slapd.add_group("staff", ann, bob)
+    for name in ("ann", "bob"):
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    await slapd.replace(group, "member", ann)
+    await synchronize(site)
+    assert await active_people(site) == {"ann"}
+    await slapd.replace(group, "member", ann, bob)
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "bob"}
+
+
+async def administrators(site):
+    users = (await site.call("GET", "/admin/users", as_="root")).json()
+    return {user["login"] for user in users if user["is_admin"]}

@@ -6,7 +6,7 @@ Rights from a group are marked (`sources/store/mapped_members.py`). They end wit
 change them.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
@@ -15,6 +15,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid
+from ingot_chassis.operations import Detail
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
 from ingot_identity.accounts.rules.names import login_candidates
@@ -26,7 +27,7 @@ from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
 from ingot_identity.sources.store import identities, mapped_members
-from ingot_identity.sources.store.tables import SourceRow
+from ingot_identity.sources.store.tables import IdentityRow, SourceRow
 from ingot_identity.teams import rules as teams
 from ingot_identity.teams import store as team_store
 from ingot_identity.users import rules as users
@@ -50,6 +51,54 @@ async def apply_groups(
         changes = await _apply_teams(tx, source, rules, account_id, groups)
     changes |= await _apply_admin(db, presenter, source, rules, account_id, groups)
     return {name: values for name, values in changes.items() if values}
+
+
+async def apply_groups_by(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    rules: GroupRules,
+    row: AccountRow,
+    groups: Collection[str],
+    actor: Actor,
+) -> None:
+    """Apply groups as ``apply_groups`` does, and record the changes in the audit log."""
+    changes = await apply_groups(db, presenter, source, rules, row.id, groups)
+    if changes:
+        async with db.transaction() as tx:
+            details: dict[str, Detail] = {"source": source.name, **changes}
+            await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
+
+
+async def end_access(
+    db: Database, presenter: Presenter, source: SourceRow, row: AccountRow, address: str
+) -> None:
+    """End rights and sessions from a source, for a person who may no longer sign in from ``address``."""
+    changes = await apply_groups(db, presenter, source, GroupRules(), row.id, [])
+    async with db.transaction() as tx:
+        ended = await sessions.end_of_source(tx, source.id, account_id=row.id)
+        if ended or changes:
+            actor = Actor(row.id, row.login, via=source.kind, address=address)
+            details: dict[str, Detail] = {"source": source.name, "sessions_ended": bool(ended), **changes}
+            await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
+
+
+class GroupComparison:
+    """Compares groups with the rights that a source has given, without statements for each account."""
+
+    def __init__(self, rules: GroupRules, teams: Mapping[int, Collection[int]]) -> None:
+        """Compare with ``teams``, which ``mapped_members.list_of_source`` returns."""
+        self._rules, self._teams = rules, teams
+        self._by_groups = dict[frozenset[str], set[int]]()
+
+    async def differs(self, db: Executor, link: IdentityRow, groups: Collection[str]) -> bool:
+        """True if the linked account should have other teams or rights from the source."""
+        if link.gave_admin == {*self._rules.admin_groups}.isdisjoint(groups):
+            return True
+        mapped = frozenset(self._rules.group_team_map.keys() & {*groups})
+        if mapped not in self._by_groups:
+            self._by_groups[mapped] = {*await _teams_of(db, self._rules, mapped)}
+        return self._by_groups[mapped] != {*self._teams.get(link.account_id, ())}
 
 
 async def _apply_teams(
@@ -91,17 +140,17 @@ async def _take_team(tx: Tx, team_id: int, account_id: int, source_id: int) -> b
     return True
 
 
-async def _teams_of(tx: Tx, rules: GroupRules, groups: Collection[str]) -> dict[int, int]:
+async def _teams_of(db: Executor, rules: GroupRules, groups: Collection[str]) -> dict[int, int]:
     """Return the teams of these groups, each with its organization. Groups without a team are skipped."""
     teams = dict[int, int]()
     for group in sorted(set(groups) & rules.group_team_map.keys()):
         for login, names in rules.group_team_map[group].items():
-            organization = await accounts.get_by_login(tx, login)
+            organization = await accounts.get_by_login(db, login)
             if organization is None or organization.kind != AccountKind.ORGANIZATION:
                 log.warning("a group is mapped to an organization that does not exist", name=login)
                 continue
             for name in names:
-                team_id = await team_store.id_by_name(tx, organization.id, name)
+                team_id = await team_store.id_by_name(db, organization.id, name)
                 if team_id is None:
                     log.warning("a group is mapped to a team that does not exist", name=f"{login}/{name}")
                     continue

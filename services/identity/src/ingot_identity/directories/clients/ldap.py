@@ -85,6 +85,14 @@ class Directories:
             server, SECONDS, lambda connection: _list(connection, query.base_dn, filter_, query.attributes)
         )
 
+    async def find_groups(
+        self, server: Server, query: PersonQuery, entries: Sequence[Entry]
+    ) -> list[Sequence[str]]:
+        """Return the groups of each entry by the search for groups. Raises DirectoryFailed, Unavailable."""
+        return await self._run(
+            server, LIST_SECONDS, lambda connection: _groups_of_all(connection, query, entries)
+        )
+
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -154,6 +162,13 @@ def _find_directly(
 def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:
     connection.bind_as_service()
     return connection.search_all(base_dn, filter_, attributes)
+
+
+def _groups_of_all(
+    connection: "Connection", query: PersonQuery, entries: Sequence[Entry]
+) -> list[Sequence[str]]:
+    connection.bind_as_service()
+    return [_groups(connection, query, entry.dn, entry) for entry in entries]
 
 
 def _groups(connection: "Connection", query: PersonQuery, dn: str, entry: Entry | None) -> list[str]:

@@ -69,17 +69,20 @@ def query_of(config: LdapConfig, *, picture: bool = False) -> PersonQuery:
 
 def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> DirectoryPerson:
     """Return the person in an entry. Raises DirectoryFailed if the entry lacks the person's id."""
-    if not config.group_filter:
-        groups = _texts(entry, config.groups_attribute)
     return DirectoryPerson(
         subject=subject_of(config, entry),
         login=_text(entry, config.login_attribute),
         full_name=_text(entry, config.name_attribute)[:FULL_NAME_LENGTH],
         email=_email(_text(entry, config.email_attribute)),
-        groups=frozenset(groups),
+        groups=groups_of(config, entry, groups),
         ssh_keys=keys_of(config, entry),
         picture=_first(entry, config.avatar_attribute),
     )
+
+
+def groups_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> frozenset[str]:
+    """Return the groups of a person. ``groups`` are those of the search for groups."""
+    return frozenset(groups if config.group_filter else _texts(entry, config.groups_attribute))
 
 
 def keys_of(config: LdapConfig, entry: Entry) -> list[str]:
@@ -91,11 +94,6 @@ def keys_of(config: LdapConfig, entry: Entry) -> list[str]:
 def has_required_group(config: LdapConfig, groups: Collection[str]) -> bool:
     """True if a person with these groups may sign in."""
     return not config.required_groups or not {*config.required_groups}.isdisjoint(groups)
-
-
-def may_sign_in(config: LdapConfig, entry: Entry) -> bool:
-    """True unless the groups in an entry exclude the person. A ``group_filter`` needs a search instead."""
-    return bool(config.group_filter) or has_required_group(config, _texts(entry, config.groups_attribute))
 
 
 def subject_of(config: LdapConfig, entry: Entry) -> str:

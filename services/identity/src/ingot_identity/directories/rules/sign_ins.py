@@ -6,12 +6,12 @@ All directories get a request for each wrong password, so the time reveals no ac
 """
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.audit import Actor, add_entry
+from ingot_chassis.db.audit import Actor
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Denied, Unavailable
 from ingot_chassis.security.sealing import Unreadable
@@ -31,7 +31,6 @@ from ingot_identity.directories.rules.people import (
 )
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.passwords.rules.proofs import DirectorySignIn
-from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
 from ingot_identity.sources.rules.sources import Secrets
 from ingot_identity.sources.store import identities
@@ -164,23 +163,13 @@ class DirectoryPasswords:
             row = await accounts.get(reader, link.account_id) if link else None
         if not has_required_group(config, person.groups):
             if row is not None:
-                await self._end(source, config, row, address)
+                await mappings.end_access(self._db, self._presenter, source, row, address)
             raise Denied("Only members of certain groups may come.")
         if row is not None:
             return row
         if config.first_sign_in == "create":
             return await self._create(source, config, person, address)
         raise Denied(UNKNOWN)
-
-    async def _end(self, source: SourceRow, config: LdapConfig, row: AccountRow, address: str) -> None:
-        """End rights and sessions from the directory, for a person who may no longer sign in."""
-        changes = await mappings.apply_groups(self._db, self._presenter, source, config, row.id, [])
-        async with self._db.transaction() as tx:
-            ended = await sessions.end_of_source(tx, source.id, account_id=row.id)
-            if ended or changes:
-                actor = Actor(row.id, row.login, via=source.kind, address=address)
-                details: dict[str, Any] = {"source": source.name, "sessions_ended": bool(ended), **changes}
-                await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
 
     async def _create(
         self, source: SourceRow, config: LdapConfig, person: DirectoryPerson, address: str
@@ -207,8 +196,8 @@ class DirectoryPasswords:
     async def _follow(self, answer: _Answer, person: DirectoryPerson, row: AccountRow, address: str) -> None:
         """Apply the groups, keys and picture of the person. Store the name and address at the directory."""
         source, actor = answer.source, Actor(row.id, row.login, via=answer.source.kind, address=address)
-        changes = await mappings.apply_groups(
-            self._db, self._presenter, source, answer.config, row.id, person.groups
+        await mappings.apply_groups_by(
+            self._db, self._presenter, source, answer.config, row, person.groups, actor
         )
         async with self._db.transaction() as tx:
             identity = await identities.get(tx, source.id, person.subject)
@@ -218,8 +207,5 @@ class DirectoryPasswords:
             await identities.change(
                 tx, identity.id, login_name=login_name, email=person.email, last_sign_in_at=now()
             )
-            if changes:
-                details = {"source": source.name, **changes}
-                await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
         await apply_keys(self._db, source, identity, actor, person.ssh_keys)
         await apply_avatar(self._db, self._presenter, source, identity, person.picture, self._avatar_bytes)

@@ -15,7 +15,6 @@ from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.emails import store as emails
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.providers.rules.people import Person
-from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules.configs import OidcConfig
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import SourceRow
@@ -40,7 +39,7 @@ async def find_account(
         row = await accounts.get(reader, link.account_id) if link else None
     if person.refusal:
         if row is not None:
-            await _end(db, presenter, source, config, row)
+            await mappings.end_access(db, presenter, source, row, address)
         raise Denied(person.refusal)
     if row is not None:
         return Account(row)
@@ -82,12 +81,3 @@ async def _create(
     if row is None:
         raise Denied(NO_ACCOUNT)
     return row
-
-
-async def _end(
-    db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, row: AccountRow
-) -> None:
-    """End rights and sessions from the provider, for a person who may no longer sign in."""
-    await mappings.apply_groups(db, presenter, source, config, row.id, [])
-    async with db.transaction() as tx:
-        await sessions.end_of_source(tx, source.id, account_id=row.id)

@@ -418,11 +418,7 @@ async def _apply_groups(
     if config.groups_from == "scim":
         async with request.db.read() as db:
             groups = await scim_groups.list_names(db, source.id, row.id)
-    changes = await mappings.apply_groups(request.db, request.presenter, source, config, row.id, groups)
-    if changes:
-        async with request.db.transaction() as tx:
-            details: dict[str, Detail] = {"source": source.name, **changes}
-            await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
+    await mappings.apply_groups_by(request.db, request.presenter, source, config, row, groups, actor)
 
 
 async def _start_session(

@@ -32,6 +32,20 @@ async def list_teams(db: Executor, user_id: int, source_id: int) -> Sequence[Map
     return await fetch_all(db, statement, MappedTeamRow)
 
 
+class MappedUserRow(TypedRow):
+    user_id: int
+    team_id: int
+
+
+async def list_of_source(db: Executor, source_id: int) -> dict[int, set[int]]:
+    """Return the teams to which the source has added users, by user."""
+    statement = select(mapped_member.c.user_id, mapped_member.c.team_id)
+    teams = dict[int, set[int]]()
+    for row in await fetch_all(db, statement.where(mapped_member.c.source_id == source_id), MappedUserRow):
+        teams.setdefault(row.user_id, set()).add(row.team_id)
+    return teams
+
+
 async def source_of_member(db: Executor, team_ids: Collection[int], user_id: int) -> str:
     """Return the title of a source that has added the user to one of these teams, or ""."""
     statement = (
