@@ -84,7 +84,14 @@ class GitHub(Remote):
             "pulls": [pull(2)],
             "issues/comments": [comment(1, 9), comment(2, 10), comment(1, 11)],
             "releases": [],
-            "topics": {"names": ["lamps"]},
+            "/repos/there/source": {
+                "topics": ["lamps"],
+                "description": "of a lighthouse",
+                "homepage": "javascript:alert(1)",
+                "allow_merge_commit": False,
+                "allow_squash_merge": True,
+                "delete_branch_on_merge": True,
+            },
             "issues/2/reactions": [],
             "pulls/2/reviews": [],
             "/users/annie": {**ANN, "email": "ANN@example.org"},
@@ -209,6 +216,10 @@ async def test_issues_come_over_pages_with_their_people_and_without_pull_request
         "dependencies": {"done": 3, "total": 3},
     }
     assert (await bob.get("/repos/bob/copy/topics")).json()["topics"] == ["lamps"]
+    got = (await bob.get("/repos/bob/copy")).json()
+    assert (got["description"], got["website"]) == ("of a lighthouse", "")
+    assert (got["allow_merge_commits"], got["default_delete_branch_after_merge"]) == (False, True)
+    assert got["default_merge_style"] != "merge"
     assert {call.path for call in source.api_calls() if "/users/" in call.path} == {
         "/api/v3/users/annie", "/api/v3/users/cat%5Bbot%5D",
     }  # fmt: skip

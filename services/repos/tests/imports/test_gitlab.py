@@ -78,7 +78,7 @@ class GitLab(Remote):
         super().__init__(folder)
         self.first, self.page_size, self.answer = None, 2, self.answer_api
         self.answers = {
-            PROJECT: {"id": 1, "topics": ["lamps"]},
+            PROJECT: {"id": 1, "topics": ["lamps"], "description": "of a lighthouse"},
             "labels": [LABEL],
             "milestones": [MILESTONE],
             "issues": [issue(1, labels=[LABEL], milestone=MILESTONE, assignees=[ANN]), issue(3)],
@@ -209,6 +209,7 @@ async def test_issues_keep_their_numbers_and_bring_notes_and_times(world, copied
     sent = [headers["authorization"] for _, target, headers in source.requests if target.startswith("/api/")]
     assert set(sent) == {"Bearer t0ken"}
     assert (await bob.get("/repos/bob/copy/topics")).json()["topics"] == ["lamps"]
+    assert (await bob.get("/repos/bob/copy")).json()["description"] == "of a lighthouse"
 
 
 async def test_confidential_issues_stay_at_the_source(world, bob, source):

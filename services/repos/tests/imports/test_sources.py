@@ -53,6 +53,7 @@ PULLS[1] |= {
 }
 COMMENTS = [{"id": 9, "user": ANN, "body": "hm", "issue_url": "http://there/x/y/issues/1", **TIMES}]
 ALL = {"issues": True, "labels": True, "milestones": True, "service": "gitea"}
+OF_SETTINGS = ("/repos/there/source", "/topics", "/branch_protections", "/tag_protections")
 KINDS = ("labels", "milestones", "issues", "pulls", "comments", "times", "dependencies")
 REACTION = {"user": ANN, "content": "heart", "created_at": TIMES["created_at"]}
 REVIEWS = [
@@ -123,7 +124,7 @@ class Source(Remote):
     def page_of(self, parts):
         path = parts.path.removeprefix("/api/v1/repos/there/source/")
         items = self.lists.get(path)
-        if items is None and path == "issues/reactions":
+        if items is None and (path == "issues/reactions" or path.startswith("/api/v1/users/")):
             return status("404 Not Found")
         if items is None:
             return answer_of(None)
@@ -133,9 +134,9 @@ class Source(Remote):
         return answer_of(items[start : start + self.page_size], f"X-Total-Count: {len(items)}")
 
     def api_calls(self):
-        """Return the requests for pages. Topics are fetched with git."""
+        """Return the requests for pages. Settings are fetched with git."""
         targets = [target for _, target, _ in self.requests if target.startswith("/api/")]
-        return [target for target in targets if not target.endswith("/topics")]
+        return [target for target in targets if not target.endswith(OF_SETTINGS)]
 
 
 def answer_of(value, *headers, kind="application/json", line="200 OK"):
@@ -437,7 +438,7 @@ async def test_gogs_is_asked_for_nothing_that_it_does_not_have(world, bob, sourc
         urlsplit(target).path.removeprefix("/api/v1/repos/there/source") for target in source.api_calls()
     }
     assert paths == {"/labels", "/milestones", "/issues", "/pulls", "/issues/comments"}
-    assert not [target for _, target, _ in source.requests if target.endswith("/topics")]
+    assert not [target for _, target, _ in source.requests if target.endswith(OF_SETTINGS[1:])]
 
 
 async def test_heads_of_pull_requests_stay_with_the_source_unless_asked_for(world, bob, source):

@@ -19,6 +19,7 @@ from ingot_contracts.repos.imports import ImportedDependency
 from ingot_repos.imports.clients.gitea_answers import (
     NOTHING,
     STATES,
+    BranchRuleAnswer,
     CommentAnswer,
     IssueAnswer,
     LabelAnswer,
@@ -29,17 +30,22 @@ from ingot_repos.imports.clients.gitea_answers import (
     PullDetails,
     ReactionAnswer,
     ReleaseAnswer,
+    RepositoryAnswer,
     RepositoryReactionAnswer,
     ReviewAnswer,
+    TagRuleAnswer,
     TimeAnswer,
     TopicsAnswer,
     UserAnswer,
+    branch_rule_of,
     comment_of,
     issue_of,
     label_of,
     milestone_of,
     pull_of,
     release_of,
+    settings_of,
+    tag_rule_of,
     time_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
@@ -50,6 +56,8 @@ from ingot_repos.imports.clients.source import (
     PersonKey,
     SourceFailed,
     SourcePage,
+    SourceRules,
+    SourceSettings,
 )
 
 PAGE_SIZE = 50
@@ -146,17 +154,41 @@ class GiteaRepository:
         """Return 0: issues and pull requests share their numbers."""
         return 0
 
-    async def topics(self) -> list[str]:
-        """Return the topics; none of a Gogs, which has no topics."""
+    async def settings(self) -> SourceSettings:
+        """Return the settings. A Gogs has no topics. Raises SourceFailed, SourceBusy."""
+        repository = await self._optional("", RepositoryAnswer) or RepositoryAnswer()
+        topics = None if self._is_gogs else await self._optional("/topics", TopicsAnswer)
+        return settings_of(repository, (topics and topics.topics) or [])
+
+    async def rules(self) -> SourceRules:
+        """Return the rules for branches and tags, if the owner of the token may see them.
+
+        Raises SourceFailed, SourceBusy.
+        """
         if self._is_gogs:
-            return []
+            return SourceRules()
+        branches = await self._optional("/branch_protections", list[BranchRuleAnswer]) or []
+        tags = await self._optional("/tag_protections", list[TagRuleAnswer]) or []
+        if len(branches) + len(tags) > MOST_OBJECTS:
+            raise SourceFailed("forge-answer")
+        rules = SourceRules(
+            branches=[branch_rule_of(one) for one in branches], tags=[tag_rule_of(one) for one in tags]
+        )
+        groups = [group for one in rules.branches for group in one.people.values()]
+        groups += [one.people for one in rules.tags]
+        names = sorted({name for group in groups for name in group if name})
+        people = await each([self._user(name) for name in names[:MOST_OBJECTS]])
+        return msgspec.structs.replace(rules, addresses=_addresses(people))
+
+    async def _optional(self, path: str, answer: type[_T]) -> _T | None:
+        """Return an answer about the repository, or None if the source lacks or hides it."""
         try:
-            answer = (await self._http.get(f"{self._path}/topics", {}, TopicsAnswer)).value
+            async with self._slots:
+                return (await self._http.get(self._path + path, {}, _or_null(answer))).value
         except SourceFailed as error:
             if error.fault not in ABSENT:
                 raise
-            return []
-        return answer.topics or []
+            return None
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
         """Open an asset of a release. Raises SourceFailed, SourceBusy."""
@@ -253,10 +285,12 @@ class GiteaRepository:
     async def _times(self, number: int) -> SourcePage:
         times, total = await self._read("times", number, list[TimeAnswer])
         names = {one.user_name: one.user_id for one in times if one.user_name and one.user_id > 0}
-        addresses = await each([self._address(name) for name in names])
+        users = await each([self._user(name) for name in names])
         return SourcePage(
             **_size(times, total, number),
-            addresses={(names[name], name): address for name, address in zip(names, addresses, strict=True)},
+            addresses={
+                (names[name], name): user.email or "" for name, user in zip(names, users, strict=True)
+            },
             times=[time_of(one) for one in times],
         )
 
@@ -272,16 +306,15 @@ class GiteaRepository:
             ],
         )
 
-    async def _address(self, login: str) -> str:
-        """Return the address that a user shows."""
+    async def _user(self, login: str) -> UserAnswer:
+        """Return a user with the address that it shows; one without an id if there is none."""
         try:
             async with self._slots:
-                user = (await self._http.get(f"/users/{quote(login, safe='')}", {}, UserAnswer)).value
+                return (await self._http.get(f"/users/{quote(login, safe='')}", {}, UserAnswer)).value
         except SourceFailed as error:
             if error.fault not in ABSENT:
                 raise
-            return ""
-        return user.email or ""
+            return UserAnswer()
 
     async def _details(self, pull: PullAnswer) -> "PullDetails":
         """Return what belongs to a pull request."""

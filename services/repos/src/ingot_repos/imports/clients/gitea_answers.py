@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ingot_contracts.repos.imports import (
     ImportedComment,
@@ -21,8 +22,16 @@ from ingot_contracts.repos.imports import (
     ImportedReviewState,
     ImportedTime,
 )
+from ingot_contracts.repos.trackers import InternalTracker
 from ingot_repos.imports.clients.answers import Count, Id, Number, Sha, Size
-from ingot_repos.imports.clients.source import SourceAsset, SourceFailed, SourceRelease
+from ingot_repos.imports.clients.source import (
+    SourceAsset,
+    SourceBranchRule,
+    SourceFailed,
+    SourceRelease,
+    SourceSettings,
+    SourceTagRule,
+)
 
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """The creation of milestones of Gogs, which has no times of them."""
@@ -182,6 +191,93 @@ class TopicsAnswer(msgspec.Struct):
     topics: list[str] | None = None
 
 
+class RepositoryAnswer(msgspec.Struct):
+    """The settings of a repository that an import keeps. Older sources do not have all of them."""
+
+    description: str | None = ""
+    website: str | None = ""
+    default_merge_style: str = ""
+    template: bool | UnsetType = UNSET
+    has_releases: bool | UnsetType = UNSET
+    has_wiki: bool | UnsetType = UNSET
+    allow_merge_commits: bool | UnsetType = UNSET
+    allow_rebase: bool | UnsetType = UNSET
+    allow_rebase_explicit: bool | UnsetType = UNSET
+    allow_squash_merge: bool | UnsetType = UNSET
+    allow_fast_forward_only_merge: bool | UnsetType = UNSET
+    allow_merge_update: bool | UnsetType = UNSET
+    allow_rebase_update: bool | UnsetType = UNSET
+    default_delete_branch_after_merge: bool | UnsetType = UNSET
+    allow_manual_merge: bool | UnsetType = UNSET
+    autodetect_manual_merge: bool | UnsetType = UNSET
+    default_allow_maintainer_edit: bool | UnsetType = UNSET
+    ignore_whitespace_conflicts: bool | UnsetType = UNSET
+    internal_tracker: InternalTracker | UnsetType | None = UNSET
+
+
+_EXTRA = (
+    "allow_manual_merge",
+    "autodetect_manual_merge",
+    "default_allow_maintainer_edit",
+    "ignore_whitespace_conflicts",
+    "internal_tracker",
+)
+"""Settings that are stored as JSON here."""
+
+
+_Names = Annotated[list[str], msgspec.Meta(max_length=100)]
+
+
+class BranchRuleAnswer(msgspec.Struct):
+    """A rule that protects branches. Older sources do not have all fields."""
+
+    rule_name: str = ""
+    branch_name: str = ""
+    priority: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    enable_push: bool = False
+    enable_push_whitelist: bool = False
+    push_whitelist_usernames: _Names | None = None
+    push_whitelist_deploy_keys: bool = False
+    enable_force_push: bool = False
+    enable_force_push_allowlist: bool = False
+    force_push_allowlist_usernames: _Names | None = None
+    force_push_allowlist_deploy_keys: bool = False
+    enable_merge_whitelist: bool = False
+    merge_whitelist_usernames: _Names | None = None
+    enable_status_check: bool = False
+    status_check_contexts: _Names | None = None
+    required_approvals: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    enable_approvals_whitelist: bool = False
+    approvals_whitelist_username: _Names | None = None
+    block_on_rejected_reviews: bool = False
+    block_on_official_review_requests: bool = False
+    block_on_outdated_branch: bool = False
+    dismiss_stale_approvals: bool = False
+    ignore_stale_approvals: bool = False
+    block_admin_merge_override: bool = False
+    enable_bypass_allowlist: bool = False
+    bypass_allowlist_usernames: _Names | None = None
+    require_signed_commits: bool = False
+    protected_file_patterns: str = ""
+    unprotected_file_patterns: str = ""
+
+
+class TagRuleAnswer(msgspec.Struct):
+    """A rule that protects tags."""
+
+    name_pattern: str = ""
+    whitelist_usernames: _Names | None = None
+
+
+_PEOPLE_OF_RULES = (
+    "push_whitelist_usernames",
+    "force_push_allowlist_usernames",
+    "merge_whitelist_usernames",
+    "approvals_whitelist_username",
+    "bypass_allowlist_usernames",
+)
+
+
 class _AssetAnswer(msgspec.Struct):
     name: str
     browser_download_url: str
@@ -212,6 +308,34 @@ def person_of(
     if original:
         return ImportedPerson(name=original, source_id=original_id or 0)
     return ImportedPerson(name=user.login, source_id=user.id) if user else ImportedPerson()
+
+
+def settings_of(repository: RepositoryAnswer, topics: list[str]) -> SourceSettings:
+    values = {
+        name: value
+        for name in RepositoryAnswer.__struct_fields__
+        if (value := getattr(repository, name)) is not UNSET
+    }
+    return SourceSettings(
+        topics=topics,
+        description=repository.description or "",
+        website=repository.website or "",
+        merge_style=repository.default_merge_style,
+        switches={n: value for n, value in values.items() if isinstance(value, bool) and n not in _EXTRA},
+        extra={n: msgspec.to_builtins(values[n]) for n in _EXTRA if values.get(n) is not None},
+    )
+
+
+def branch_rule_of(rule: BranchRuleAnswer) -> SourceBranchRule:
+    fields = msgspec.structs.asdict(rule)
+    people = {name: fields.pop(name) or [] for name in _PEOPLE_OF_RULES}
+    names, priority = (fields.pop("rule_name"), fields.pop("branch_name")), fields.pop("priority")
+    fields["status_check_contexts"] = fields["status_check_contexts"] or []
+    return SourceBranchRule(pattern=names[0] or names[1], priority=priority, fields=fields, people=people)
+
+
+def tag_rule_of(rule: TagRuleAnswer) -> SourceTagRule:
+    return SourceTagRule(pattern=rule.name_pattern, people=rule.whitelist_usernames or [])
 
 
 def label_of(label: LabelAnswer) -> ImportedLabel:

@@ -21,8 +21,8 @@ from ingot_repos.imports.clients.github_answers import (
     PullDetails,
     ReactionAnswer,
     ReleaseAnswer,
+    RepositoryAnswer,
     ReviewAnswer,
-    TopicsAnswer,
     UserAnswer,
     comment_of,
     issue_of,
@@ -30,10 +30,11 @@ from ingot_repos.imports.clients.github_answers import (
     milestone_of,
     pull_of,
     release_of,
+    settings_of,
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
 from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
-from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
+from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage, SourceRules, SourceSettings
 
 HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
 DETAILED_PAGE_SIZE = 10
@@ -82,10 +83,13 @@ class GithubRepository:
         """Return 0: issues and pull requests share their numbers."""
         return 0
 
-    async def topics(self) -> list[str]:
-        """Return the topics. Raises SourceFailed, SourceBusy."""
-        answer = await self._pages.optional(f"{self._path}/topics", TopicsAnswer, TopicsAnswer(names=[]))
-        return answer.names
+    async def settings(self) -> SourceSettings:
+        """Return the settings. Raises SourceFailed, SourceBusy."""
+        return settings_of(await self._pages.optional(self._path, RepositoryAnswer, RepositoryAnswer()))
+
+    async def rules(self) -> SourceRules:
+        """Return no rules: those of GitHub have no counterpart here."""
+        return SourceRules()
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
         """Open an asset of a release. Raises SourceFailed, SourceBusy."""

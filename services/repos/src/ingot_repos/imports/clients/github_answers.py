@@ -9,6 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ingot_contracts.repos.imports import (
     ImportedComment,
@@ -24,7 +25,7 @@ from ingot_contracts.repos.imports import (
     ImportedReviewState,
 )
 from ingot_repos.imports.clients.answers import Count, Id, Number, Sha, Size
-from ingot_repos.imports.clients.source import SourceAsset, SourceFailed, SourceRelease
+from ingot_repos.imports.clients.source import SourceAsset, SourceFailed, SourceRelease, SourceSettings
 
 NOTHING = msgspec.Raw(b"null")
 STATES: Mapping[str, ImportedReviewState] = {
@@ -176,8 +177,35 @@ class NumberedIssue(msgspec.Struct):
     repository_url: str = ""
 
 
-class TopicsAnswer(msgspec.Struct):
-    names: list[str]
+class RepositoryAnswer(msgspec.Struct):
+    """A repository. Only writers see the switches for merges."""
+
+    topics: list[str] = []
+    description: str | None = ""
+    homepage: str | None = ""
+    allow_merge_commit: bool | UnsetType = UNSET
+    allow_rebase_merge: bool | UnsetType = UNSET
+    allow_squash_merge: bool | UnsetType = UNSET
+    delete_branch_on_merge: bool | UnsetType = UNSET
+
+
+_SWITCHES = {
+    "allow_merge_commit": "allow_merge_commits",
+    "allow_rebase_merge": "allow_rebase",
+    "allow_squash_merge": "allow_squash_merge",
+    "delete_branch_on_merge": "default_delete_branch_after_merge",
+}
+"""Names of Gitea for switches."""
+
+
+def settings_of(repository: RepositoryAnswer) -> SourceSettings:
+    values = {here: getattr(repository, name) for name, here in _SWITCHES.items()}
+    return SourceSettings(
+        topics=repository.topics,
+        description=repository.description or "",
+        website=repository.homepage or "",
+        switches={name: value for name, value in values.items() if value is not UNSET},
+    )
 
 
 class _AssetAnswer(msgspec.Struct):

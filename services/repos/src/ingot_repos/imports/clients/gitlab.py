@@ -33,7 +33,7 @@ from ingot_repos.imports.clients.gitlab_answers import (
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
 from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
-from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage
+from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage, SourceRules, SourceSettings
 
 LEAST_OFFSET = 1_000
 MOST_NOTES = 300
@@ -90,9 +90,14 @@ class GitlabRepository:
         issues, _ = await self._pages.page(ListPage(f"{self._path}/issues", query), list[NumberedIssue])
         return offset_above(max((one.iid for one in issues), default=0))
 
-    async def topics(self) -> list[str]:
-        """Return the topics. Raises SourceFailed, SourceBusy."""
-        return (await self._pages.get(self._path, ProjectAnswer)).value.topics or []
+    async def settings(self) -> SourceSettings:
+        """Return the topics and the description. Raises SourceFailed, SourceBusy."""
+        project = (await self._pages.get(self._path, ProjectAnswer)).value
+        return SourceSettings(topics=project.topics or [], description=project.description or "")
+
+    async def rules(self) -> SourceRules:
+        """Return no rules: those of GitLab have no counterpart here."""
+        return SourceRules()
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
         """Open an asset of a release. Raises SourceFailed, SourceBusy."""

@@ -181,6 +181,7 @@ class AwardAnswer(msgspec.Struct):
 
 class ProjectAnswer(msgspec.Struct):
     topics: list[str] | None = None
+    description: str | None = ""
 
 
 class _LinkAnswer(msgspec.Struct):

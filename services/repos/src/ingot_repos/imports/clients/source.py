@@ -7,7 +7,7 @@ read in their order, because later ones refer to earlier ones.
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -96,6 +96,44 @@ class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
     assets: list[SourceAsset] = []
 
 
+class SourceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a repository. ``switches`` and ``extra`` have their names in Gitea's API.
+
+    ``extra`` is stored as JSON here. A setting that the source does not tell is missing.
+    """
+
+    topics: list[str] = []
+    description: str = ""
+    website: str = ""
+    switches: dict[str, bool] = {}
+    merge_style: str = ""
+    extra: dict[str, Any] = {}
+
+
+class SourceBranchRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that protects branches, with the names of Gitea's API. ``people`` has lists of logins."""
+
+    pattern: str
+    priority: int
+    fields: dict[str, Any]
+    people: dict[str, list[str]]
+
+
+class SourceTagRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that protects tags. ``people`` are logins."""
+
+    pattern: str
+    people: list[str]
+
+
+class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a repository, and the addresses that their people show."""
+
+    branches: list[SourceBranchRule] = []
+    tags: list[SourceTagRule] = []
+    addresses: dict[PersonKey, str] = {}
+
+
 class Listed(Protocol):
     """An object of a list of a source."""
 
@@ -136,8 +174,12 @@ class Source(Protocol):
         """
         ...
 
-    async def topics(self) -> list[str]:
-        """Return the topics. Raises like ``page``."""
+    async def settings(self) -> SourceSettings:
+        """Return the settings. Raises like ``page``."""
+        ...
+
+    async def rules(self) -> SourceRules:
+        """Return the rules that protect branches and tags. Raises like ``page``."""
         ...
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:

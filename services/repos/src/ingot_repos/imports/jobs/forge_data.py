@@ -1,4 +1,4 @@
-"""Topics, releases with assets, and the wiki of a source, fetched before an imported repository is announced.
+"""Settings, releases with assets, and the wiki, fetched before an imported repository is announced.
 
 A killed job continues behind the last release and asset that were written.
 """
@@ -28,6 +28,7 @@ from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, Sou
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
+from ingot_repos.imports.rules.settings import save_rules, save_settings
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
 from ingot_repos.releases.rules.assets import AssetEditor
@@ -38,7 +39,6 @@ from ingot_repos.releases.store.releases import ReleaseRow
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import RemoteConnector, default_branch_of
 from ingot_repos.remotes.store import RemoteRow
-from ingot_repos.repositories.rules import topics
 
 MOST_PAGES = 1_000
 """Limit of pages of releases."""
@@ -78,7 +78,7 @@ class ForgeData:
         if "wiki" in kinds:
             await self._fetch_wiki(row, remote)
         async with self._opened(source, remote) as there:
-            await self._fetch_topics(row.id, there)
+            await self._fetch_settings(row, remote, source, there)
             if "releases" in kinds:
                 await self._fetch_releases(row, remote, source, there)
 
@@ -108,11 +108,16 @@ class ForgeData:
         except Unreadable:
             raise RemoteFailed("secrets") from None
 
-    async def _fetch_topics(self, repository_id: int, there: Source) -> None:
-        """Copy topics. Names that are not valid here are left out."""
-        valid = [name for name in await there.topics() if topics.is_topic(name)]
+    async def _fetch_settings(
+        self, row: RepositoryRow, remote: RemoteRow, source: SourceRow, there: Source
+    ) -> None:
+        """Copy topics, settings, and the rules that protect branches and tags."""
+        settings, rules = await there.settings(), await there.rules()
         async with self._db.transaction() as tx:
-            await topics.replace_topics(tx, repository_id, valid[: topics.MOST])
+            people = await accounts_of(tx, rules.addresses, rule_of(source, importer_id=remote.user_id))
+            await save_settings(tx, row, settings)
+            ids = {name.lower(): account_id for (_, name), account_id in people.items()}
+            await save_rules(tx, row.id, rules, ids)
 
     async def _fetch_releases(
         self, row: RepositoryRow, remote: RemoteRow, source: SourceRow, there: Source

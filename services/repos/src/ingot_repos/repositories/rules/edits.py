@@ -31,7 +31,7 @@ async def edit(
 
     ``extra_settings`` are merged into the stored ones. Raises Invalid, NotFound.
     """
-    _settle_default_merge_style(row, changes)
+    settle_default_merge_style(row, changes)
     if "archived" in changes and changes["archived"] != row.archived:
         changes["archived_at"] = now() if changes["archived"] else None
     if extra_settings:
@@ -49,7 +49,7 @@ async def edit(
     return await announce_edit(tx, presenter, row, sender)
 
 
-def _settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
+def settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
     """Choose the default merge style: the requested, the present or the first style that is allowed.
 
     Clients switch styles on one by one, and name a default before they allow it. Raises Invalid if no style

@@ -1,0 +1,103 @@
+"""Settings and protection rules of a source, as they are here. What is not valid here is left out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Invalid
+from ingot_contracts.limits import NAME_CHARACTERS
+from ingot_contracts.repos.merges import MERGE_STYLES
+from ingot_repos.catalog.store import repositories
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.imports.clients.source import SourceBranchRule, SourceRules, SourceSettings
+from ingot_repos.protection import store as protections
+from ingot_repos.protection.rules.decisions import MOST_RULES, check_file_patterns, check_pattern
+from ingot_repos.protection.store import BranchRule
+from ingot_repos.repositories.rules import topics
+from ingot_repos.repositories.rules.creation import Website
+from ingot_repos.repositories.rules.edits import settle_default_merge_style
+
+SWITCHES: Mapping[str, str] = {
+    **{name: name for name in MERGE_STYLES.values()},
+    "allow_merge_update": "allow_merge_update",
+    "allow_rebase_update": "allow_rebase_update",
+    "default_delete_branch_after_merge": "default_delete_branch_after_merge",
+    "template": "template",
+    "has_releases": "releases_enabled",
+    "has_wiki": "wiki_enabled",
+}
+"""Columns of a repository by the names of switches in Gitea's API."""
+FILE_PATTERNS = ("protected_file_patterns", "unprotected_file_patterns")
+
+
+async def save_settings(tx: Tx, row: RepositoryRow, settings: SourceSettings) -> None:
+    """Store settings. A description that the repository has already stays."""
+    valid = [name for name in settings.topics if topics.is_topic(name)]
+    await topics.replace_topics(tx, row.id, valid[: topics.MOST])
+    columns: dict[str, Any] = {
+        column: settings.switches[name] for name, column in SWITCHES.items() if name in settings.switches
+    }
+    if settings.merge_style in MERGE_STYLES:
+        columns["default_merge_style"] = settings.merge_style
+    try:
+        settle_default_merge_style(row, columns)
+    except Invalid:  # the source allows only styles that do not exist here
+        columns = {name: value for name, value in columns.items() if "merge" not in name}
+    if settings.extra:
+        extra = msgspec.json.decode(row.inert_settings) | settings.extra
+        columns["inert_settings"] = msgspec.json.encode(extra).decode()
+    description = " ".join(settings.description.replace("\0", "").split())
+    columns["description"] = row.description or description[:NAME_CHARACTERS]
+    columns["website"] = _website(settings.website)
+    await repositories.change(tx, row.id, **columns)
+
+
+def _website(text: str) -> str:
+    try:
+        return msgspec.convert(text.strip(), Website)
+    except msgspec.ValidationError:
+        return ""
+
+
+async def save_rules(tx: Tx, repository_id: int, rules: SourceRules, people: Mapping[str, int]) -> None:
+    """Add the rules that do not exist yet. ``people`` has accounts by lower-case logins at the source.
+
+    A rule never allows more than at the source: people without an account here, and teams, are not allowed.
+    """
+    await repositories.lock_for_update(tx, repository_id)
+    for branch in [one for one in rules.branches if _is_pattern(one.pattern)][:MOST_RULES]:
+        fields = _valid_fields(branch)
+        fields |= {name: _ids(logins, people) for name, logins in branch.people.items()}
+        rule = BranchRule(**fields)
+        await protections.add_branch_rule(tx, repository_id, branch.pattern, rule, branch.priority)
+    existing = {row.name_pattern for row in await protections.list_tag_rules(tx, repository_id)}
+    for tag in [one for one in rules.tags if _is_pattern(one.pattern)][:MOST_RULES]:
+        if tag.pattern not in existing:
+            existing.add(tag.pattern)
+            await protections.add_tag_rule(tx, repository_id, tag.pattern, _ids(tag.people, people), [])
+
+
+def _ids(logins: Sequence[str], people: Mapping[str, int]) -> list[int]:
+    return list(dict.fromkeys(people[one.lower()] for one in logins if one.lower() in people))
+
+
+def _is_pattern(pattern: str) -> bool:
+    """Return whether a rule here may have this pattern."""
+    try:
+        return check_pattern(pattern, "pattern") != "priority"
+    except Invalid:
+        return False
+
+
+def _valid_fields(rule: SourceBranchRule) -> dict[str, Any]:
+    """Return the fields of a rule. Patterns that Ingot does not have are missing, the others stay."""
+    fields = dict(rule.fields)
+    fields["status_check_contexts"] = [one for one in fields["status_check_contexts"] if _is_pattern(one)]
+    for name in FILE_PATTERNS:
+        try:
+            check_file_patterns(fields[name], name)
+        except Invalid:
+            fields[name] = ""
+    return fields
