@@ -67,3 +67,11 @@ def test_a_renamed_setting_is_read_by_its_former_name_as_well():
         assert load(RenamedSettings, "counter", environ).speed == speed
     with pytest.raises(SettingsError, match="INGOT_COUNTER_PACE"):
         load(RenamedSettings, "counter", {"INGOT_COUNTER_PACE": "fast"})
+
+
+@pytest.mark.parametrize(
+    "url", ["https://git.example.org", "https://git.example.org/", "https://example.org/git"]
+)
+def test_the_root_url_may_lack_its_last_slash(url):
+    settings = load(ServiceSettings, "repos", {"INGOT_PUBLIC_URL": url})
+    assert settings.public_url == url.rstrip("/") + "/"

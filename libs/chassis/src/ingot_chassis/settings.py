@@ -148,8 +148,8 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     public_url: Annotated[
         str,
         msgspec.Meta(
-            pattern="^https?://[^/]+(/.*)?/$",
-            description="Root URL that users see; ends with a slash.",
+            pattern="^https?://[^/]+(/.*)?$",
+            description="Root URL that users see, with or without the last slash.",
             extra=_SHARED,
         ),
     ] = "http://127.0.0.1:3000/"
@@ -241,6 +241,10 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     waiting_requests: Annotated[
         int, msgspec.Meta(ge=0, description="Requests of a process that may wait for one such service.")
     ] = 500
+
+    def __post_init__(self) -> None:
+        """Add the last slash to the root URL, so that paths can be appended to it."""
+        self.public_url = self.public_url.rstrip("/") + "/"
 
 
 class Variable(msgspec.Struct, frozen=True):
