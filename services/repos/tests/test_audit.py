@@ -37,6 +37,7 @@ JOURNEY = [
     ("POST", TAG, {"name_pattern": "v*"}, "tag_protection.create", {"pattern": "v*"}),
     ("PATCH", f"{TAG}/1", {"name_pattern": "w*"}, "tag_protection.edit", {"fields": ["name_pattern"]}),
     ("DELETE", f"{TAG}/1", None, "tag_protection.delete", {"id": 1}),
+    ("POST", f"{REPOSITORY}/export", None, "repository.export", {}),
     ("PATCH", REPOSITORY, {"private": True}, "repository.edit", {"fields": ["private"]}),
     ("POST", f"{REPOSITORY}/transfer", {"new_owner": "bob"}, "repository.transfer", {"state": "waiting"}),
     ("DELETE", REPOSITORY, None, "repository.delete", {}),

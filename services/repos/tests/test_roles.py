@@ -76,6 +76,10 @@ MATRIX = {
     f"POST {R}/reparent": at("admin", 422),  # the new owner has no fork of it
     f"POST {R}/reparent/accept": (404,) * 8,
     f"POST {R}/reparent/reject": (404,) * 8,
+    f"GET {R}/export": at("admin", 404),  # it was not exported
+    f"POST {R}/export": at("admin", 202),
+    f"DELETE {R}/export": at("admin", 404),
+    f"GET {R}/export/archive": at("admin", 404),
     f"GET {R}/migration": at("admin", 404),  # it was not migrated
     f"POST {R}/migration": at("admin", 404),
     f"DELETE {R}/migration": at("admin", 404),
@@ -174,6 +178,7 @@ MATRIX = {
     "GET /repos/migrate/{id}": (401, *at("admin", 404)[1:]),
     "DELETE /repos/migrate/{id}": (401, *at("owner", 404)[1:]),
     "POST /repos/migrate": signed_in(422),  # from nowhere
+    "POST /repos/migrate/archive": signed_in(422),  # no archive
     "GET /user/repos": signed_in(200),
     "POST /user/repos": signed_in(201),
     "GET /users/nina/repos": ANYBODY,

@@ -42,6 +42,8 @@ from ingot_issues.closing.events import ClosingEvents
 from ingot_issues.closing.jobs import ClosingJobs
 from ingot_issues.comments import api as comments
 from ingot_issues.conversations import api as conversations
+from ingot_issues.exports import events as export_events
+from ingot_issues.exports.jobs import ExportJobs
 from ingot_issues.imports import events as import_events
 from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.issues import events as issue_events
@@ -208,6 +210,7 @@ def job_handlers(
         **BranchJobs(*clients).handlers(),
         **ClosingJobs(*clients).handlers(),
         **ComparisonJobs(*clients).handlers(),
+        **ExportJobs(database, jobs, repos).handlers(),
         **HeadJobs(database, jobs, repos).handlers(),
         **ImportJobs(database, jobs, repos, identity).handlers(),
         **NoticeJobs(database, jobs, repos, identity).handlers(),
@@ -229,6 +232,7 @@ def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
         ClosingEvents(jobs, presenter).subscriptions(),
         ReviewEvents(jobs).subscriptions(),
         ScheduledMergeEvents(jobs).subscriptions(),
+        export_events.subscriptions(jobs),
         import_events.subscriptions(jobs),
         time_events.SUBSCRIPTIONS,
         issue_events.SUBSCRIPTIONS,

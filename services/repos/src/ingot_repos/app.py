@@ -45,6 +45,11 @@ from ingot_repos.access.rules.levels import access_to
 from ingot_repos.activities import events as activity_events
 from ingot_repos.activities.api import feeds
 from ingot_repos.activities.jobs import ActivitySweep
+from ingot_repos.archives import internal as internal_exports
+from ingot_repos.archives.api import exports
+from ingot_repos.archives.api import imports as archive_imports
+from ingot_repos.archives.jobs import ExportFiles, ExportJobs
+from ingot_repos.archives.rules.exports import ExportPages, expire
 from ingot_repos.catalog.store.tables import metadata
 from ingot_repos.changes.api import branch_reads as branches
 from ingot_repos.changes.api import branches as branch_changes
@@ -70,6 +75,7 @@ from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import api as imports
 from ingot_repos.imports import internal as import_pages
+from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.jobs.forge_data import ForgeData
 from ingot_repos.imports.jobs.imports import ImportJobs, ImportWorkers
 from ingot_repos.imports.rules.openings import SourceOpener
@@ -172,6 +178,9 @@ ROUTES = Router(
         *generation.routes,
         *git_data.routes,
         *git_http.routes,
+        *archive_imports.routes,
+        *exports.routes,
+        *internal_exports.routes,
         *imports.routes,
         *import_pages.routes,
         *internal.routes,
@@ -249,6 +258,9 @@ def create_app(
     async def trim_archives() -> None:
         await asyncio.to_thread(parts[Archives].trim)
 
+    async def expire_exports() -> None:
+        await expire(jobs.database, jobs, settings.shard)
+
     maintenance = Maintenance(jobs, storage, settings.shard)
     upkeep_workers = Workers("repos", jobs, on_shard(upkeep.work(), settings.shard), concurrency=1)
 
@@ -269,6 +281,7 @@ def create_app(
         *maintenance.tasks(),
         *upkeep.tasks(),
         PeriodicTask("repos_free_lfs_objects", CLEANUP, parts[LfsObjects].free_unlinked),
+        PeriodicTask("repos_delete_expired_exports", CLEANUP, expire_exports),
         PeriodicTask("repos_delete_old_activities", CLEANUP, parts[ActivitySweep].sweep),
         PeriodicTask("repos_fill_profiles", CLEANUP, parts[AccountCopies].fill_profiles),
     ]
@@ -280,6 +293,7 @@ def create_app(
         ("repos packs and checks repositories", upkeep_workers.run),
         ("repos sweeps files of releases", parts[AssetFiles].sweep_for_ever),
         ("repos sweeps objects of LFS", parts[LfsFiles].sweep_for_ever),
+        ("repos sweeps archives", parts[ExportFiles].sweep_for_ever),
         *replicas.loops(),
     ]
     service.wake_on([ForkRequested], workers.wake)
@@ -363,7 +377,8 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
     connector = RemoteConnector(seal, proxy, settings)
     lfs = LfsObjects(database, jobs, objects, lfs_limits, settings.shard)
     lfs_fetches = LfsFetches(lfs, egress, own, settings)
-    opener = SourceOpener(seal, egress, own, settings)
+    opener = SourceOpener(seal, egress, own, settings, storage)
+    unpacker = ArchiveUnpacker(storage, lfs, lfs_enabled=settings.lfs_enabled)
     asset_editor = AssetEditor(database, jobs, objects, limits)
     forge_data = ForgeData(
         database,
@@ -371,6 +386,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         asset_editor,
         opener,
         connector,
+        unpacker,
         max_bytes=settings.max_remote_bytes,
         public_url=settings.public_url,
     )
@@ -412,6 +428,8 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         asset_files,
         lfs,
         LfsFiles(database, objects),
+        ExportFiles(database, objects),
+        ExportPages(database, jobs, storage),
         lfs_pushes,
         SourcePages(database, presenter, opener, storage),
         opener,
@@ -437,7 +455,10 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
             "repos",
             jobs,
             on_shard(
-                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data).work()
+                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data, unpacker).work()
+                | ExportJobs(
+                    jobs, storage, objects, lfs, presenter, max_bytes=settings.max_remote_bytes
+                ).work()
                 | OrganizationImportJobs(
                     jobs, identity, opener, seal, presenter, default_branch=settings.default_branch
                 ).work(),

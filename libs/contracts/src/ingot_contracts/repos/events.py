@@ -80,6 +80,13 @@ class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import
     repository: Repository
 
 
+class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.export.requested.v1"):
+    """An export was requested. issues sends its pages to repos. ``name`` is that of this export."""
+
+    repository_id: int
+    name: str
+
+
 class MirrorSyncRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.sync.requested.v1"):
     """A sync of a mirror was requested. Wakes the workers."""
 
@@ -213,6 +220,7 @@ Event = (
     | ImportRequested
     | ImportFinished
     | ImportFetched
+    | ExportRequested
     | MirrorSyncRequested
     | MirrorPushRequested
     | RepositoryForked

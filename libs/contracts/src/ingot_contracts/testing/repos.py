@@ -29,6 +29,7 @@ from ingot_contracts.repos.comparisons import (
     Comparisons,
     PullHead,
 )
+from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -108,8 +109,8 @@ class FakeRepos:
         self.totals: dict[tuple[str, str], int] = {}
         """Base and head to the number of commits between them; by default that of ``commits``."""
         self.files: list[ChangedPath] = []
-        self.diff = ""
-        """The diff between any two commits; empty: a text that names them."""
+        self.diff, self.exports = "", dict[str, list[ExportPage]]()
+        """The diff between any two commits; empty: a text that names them. The pages of exports by name."""
         self.import_pages: dict[tuple[int, str], ImportPage] = {}
         """Repository id and cursor to the page of its import. By default the import has ended."""
         self.failures: dict[str, tuple[int, str]] = {}
@@ -176,7 +177,8 @@ class FakeRepos:
             ("GET", "commits"): self._history,
             ("GET", "files"): self._history,
             ("PUT", "pull-heads"): self._set_pull_head,
-            ("POST", "pages"): self._import_page,
+            ("POST", "pages"): self._page,
+            ("GET", "state"): lambda call: self._export_state(parameter_of(call, "name")),
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:
@@ -264,10 +266,22 @@ class FakeRepos:
             ready=repository.id not in self.unready,
         )
 
-    def _import_page(self, call: RecordedCall) -> ImportPage:
+    def _page(self, call: RecordedCall) -> ImportPage | ExportState:
+        """Return a page of an import, or store one of an export."""
+        if call.path.split("/")[2] == "exports":
+            page = body_of(call, ExportPage)
+            if self._export_state(page.name) == ExportState(state="running", cursor=page.cursor):
+                self.exports[page.name].append(page)
+            return self._export_state(page.name)
         request = body_of(call, ReadImportPage)
         ended = ImportPage(state="ended")
         return self.import_pages.get((id_of(call.path.split("/")[3]), request.cursor), ended)
+
+    def _export_state(self, name: str) -> ExportState:
+        pages = self.exports.get(name)
+        if pages is None or (pages and not pages[-1].following):
+            return ExportState(state="ended")
+        return ExportState(state="running", cursor=pages[-1].following if pages else "")
 
     def _user_level(self, call: RecordedCall) -> AccessLevel:
         if not parameter_of(call, "user"):

@@ -23,6 +23,7 @@ from ingot_contracts.repos.comparisons import (
     Comparisons,
     PullHead,
 )
+from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.imports import GHOST_ID, ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -95,6 +96,16 @@ class HttpRepos:
         body = ReadImportPage(cursor=cursor, is_refused=is_refused)
         path = f"/internal/imports/{repository_id}/pages"
         return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)
+
+    async def export_state(self, repository_id: int, name: str) -> ExportState:
+        """Return the state of an export, with the cursor of the next page."""
+        path = f"/internal/exports/{repository_id}/state?name={segment(name)}"
+        return await self._peer.get(path, ExportState)
+
+    async def send_export_page(self, repository_id: int, page: ExportPage) -> ExportState:
+        """Send a page of an export, and return the state behind it."""
+        path = f"/internal/exports/{repository_id}/pages"
+        return await self._peer.post(path, page, ExportState, timeout=SOURCE_SECONDS)
 
     def drop_grants(self, repository_id: int) -> None:
         """Remove cached grants for a repository."""

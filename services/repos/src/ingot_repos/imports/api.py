@@ -154,7 +154,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response
     access.require_unrestricted(request.principal)
     source = await _source(request, data)
     request.acquire_slot()
-    owner = await _owner(request, data)
+    owner = await owner_of_new(request, data.repo_owner, data.uid)
     remote = await _remote_url(request, data)
     if source is not None and remote.scheme not in ("http", "https"):
         raise Invalid.field("clone_addr", "scheme", f"the API of {source.service} needs an address of https")
@@ -218,14 +218,14 @@ async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSourc
     )
 
 
-async def _owner(request: RepositoryRequest, data: MigrateRepoForm) -> AccountRow:
-    """Return the owner that the body names. Raises Invalid, Denied."""
+async def owner_of_new(request: RepositoryRequest, login: str, uid: int = 0) -> AccountRow:
+    """Return the owner that a request names; the caller by default. Raises Invalid, Denied."""
     caller = await own_account(request)
-    field, login = "repo_owner", data.repo_owner
-    if not login and data.uid:
+    field = "repo_owner"
+    if not login and uid:
         field = "uid"
         try:
-            login = (await request.part(AccountCopies).get(data.uid)).login if 0 < data.uid <= MAX_ID else ""
+            login = (await request.part(AccountCopies).get(uid)).login if 0 < uid <= MAX_ID else ""
         except NotFound:
             login = ""
         if not login:

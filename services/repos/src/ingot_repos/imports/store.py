@@ -39,6 +39,8 @@ import_source = Table(
     # JSON: ids of accounts by lower-case logins at the source. Empty after a done or cancelled import.
     # A failed one keeps them for a restart.
     Column("people", Text, nullable=False, default="{}", server_default="{}"),
+    # The name of the uploaded archive that is imported (see ``Storage.archive_folder``).
+    Column("archive", String(36)),
 )
 
 
@@ -66,6 +68,7 @@ class SourceRow(TypedRow):
     maps_people: bool
     pull_offset: int | None
     people: str
+    archive: str | None
 
 
 async def add(
@@ -77,6 +80,7 @@ async def add(
     map_logins: bool,
     maps_people: bool,
     people: Mapping[str, int],
+    archive: str | None = None,
 ) -> None:
     await db.execute(
         import_source.insert().values(
@@ -86,6 +90,7 @@ async def add(
             map_logins=map_logins,
             maps_people=maps_people,
             people=msgspec.json.encode(people).decode(),
+            archive=archive,
         )
     )
 

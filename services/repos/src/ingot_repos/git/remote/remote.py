@@ -30,6 +30,7 @@ Scheme = Literal["http", "https", "git", "ssh", "file"]
 Reason = Literal[
     "access",
     "address",
+    "archive",
     "broken",
     "busy",
     "cancelled",

@@ -56,6 +56,7 @@ _CACHE_BYTES = 64 * 1024 * 1024
 # Part of names on disk: an import that continues after an update must find its folder.
 _IMPORT_SUFFIX = ".filling"
 _COPY_PREFIX = "adopted-"
+_ARCHIVE_PREFIX = "archive-"
 _SOME_BRANCH = "main"
 _DROPPED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 # Folders of git for the objects of a running push, and for repacks; they remain when git is killed.
@@ -194,6 +195,20 @@ class Storage:
         os.utime(folder)
         remove_temporary_files(path)
         return path
+
+    def archive_folder(self, name: str) -> Path:
+        """Return the folder in `staging/` of an archive, which is written or imported. Blocks.
+
+        `sweep` removes it two days after the last call.
+        """
+        folder = self._staging / f"{_ARCHIVE_PREFIX}{name}"
+        folder.mkdir(exist_ok=True)
+        os.utime(folder)
+        return folder
+
+    def discard_archive(self, name: str) -> None:
+        """Remove the folder of an archive. It may be missing. Blocks."""
+        shutil.rmtree(self._staging / f"{_ARCHIVE_PREFIX}{name}", ignore_errors=True)
 
     def publish_import(self, repo_id: int, head: str) -> None:
         """Move an imported repository to its final path and set HEAD to the branch `head`. Blocks.

@@ -37,6 +37,7 @@ KINDS: tuple[Kind, ...] = (
 """Kinds that issues reads, in their order."""
 Fault = Literal[
     "address",
+    "archive",
     "forge-answer",
     "not-found",
     "redirect",

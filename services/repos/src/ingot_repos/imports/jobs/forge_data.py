@@ -24,7 +24,9 @@ from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.archive_layout import WIKI_BUNDLE
 from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease
+from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
@@ -47,11 +49,11 @@ NO_WIKI: frozenset[Reason] = frozenset(("not-found", "no-repository", "unauthori
 """Answers of sources that have no wiki. Some ask for a login then."""
 
 
-class WikiAddress(msgspec.Struct, frozen=True):
-    """The remote of a wiki, with the credentials of its repository."""
+class GitAddress(msgspec.Struct, frozen=True):
+    """The remote of a wiki, with the credentials of its repository, or the path of a bundle."""
 
     url: str
-    sealed: bytes | None
+    sealed: bytes | None = None
 
 
 class ForgeData:
@@ -64,19 +66,20 @@ class ForgeData:
         assets: AssetEditor,
         opener: SourceOpener,
         connector: RemoteConnector,
+        archives: ArchiveUnpacker,
         *,
         max_bytes: int,
         public_url: str,
     ) -> None:
-        self._db, self._storage, self._assets = database, storage, assets
+        self._db, self._storage, self._assets, self._archives = database, storage, assets, archives
         self._opener, self._connector, self._max_bytes = opener, connector, max_bytes
         self._public_url = public_url
 
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
         """Fetch what the import asks for. Raises RemoteFailed, SourceBusy."""
         kinds = sources.kinds_of(source)
-        if "wiki" in kinds:
-            await self._fetch_wiki(row, remote)
+        if "wiki" in kinds and (address := await self._wiki_address(remote, source)) is not None:
+            await self._fetch_wiki(row, address)
         async with self._opened(source, remote) as there:
             await self._fetch_settings(row, remote, source, there)
             if "releases" in kinds:
@@ -231,14 +234,20 @@ class ForgeData:
             if not await import_rows.change(tx, repository_id, (ImportState.RUNNING,), phase="releases"):
                 raise RemoteFailed("cancelled")
 
-    async def _fetch_wiki(self, row: RepositoryRow, remote: RemoteRow) -> None:
+    async def _wiki_address(self, remote: RemoteRow, source: SourceRow) -> GitAddress | None:
+        """Return the address of the wiki, which an archive may lack. Raises RemoteFailed."""
+        if source.archive is not None:
+            bundle = await self._archives.unpack(source.archive, WIKI_BUNDLE)
+            return GitAddress(str(bundle)) if bundle is not None else None
+        return GitAddress(remote.url.rstrip("/").removesuffix(".git") + ".wiki.git", remote.sealed)
+
+    async def _fetch_wiki(self, row: RepositoryRow, address: GitAddress) -> None:
         """Fetch the repository of the wiki, if the source has one."""
-        url = remote.url.rstrip("/").removesuffix(".git") + ".wiki.git"
         async with self._db.read() as db:
             existing = await wikis.get(db, row.id)
         if existing is not None and existing.state == RepositoryState.READY:
             return
-        async with self._connector.open(WikiAddress(url, remote.sealed)) as connection:
+        async with self._connector.open(address) as connection:
 
             async def fetch_all() -> None:
                 offer = await list_remote_refs(connection.remote, connection.progress)
@@ -248,6 +257,8 @@ class ForgeData:
                 wiki_id = await self._wiki_id(row, main)
                 path = await asyncio.to_thread(self._storage.import_staging, wiki_id, main)
                 await fetch(connection.remote, path, heads, connection.progress)
+                if connection.ticket is None:
+                    await self._archives.check(path)
                 await asyncio.to_thread(self._storage.publish_import, wiki_id, main)
                 await self._mark_ready(wiki_id, main)
 

@@ -1,6 +1,8 @@
 """The job that fetches the commits of an imported repository."""
 
 import asyncio
+import math
+import time
 from datetime import timedelta
 
 import structlog
@@ -16,13 +18,20 @@ from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
+from ingot_repos.imports.clients.archive_layout import BUNDLE
 from ingot_repos.imports.clients.source import SourceBusy
-from ingot_repos.imports.jobs.forge_data import ForgeData
+from ingot_repos.imports.jobs.archives import ArchiveUnpacker
+from ingot_repos.imports.jobs.forge_data import ForgeData, GitAddress
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.store import SourceRow
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes import store as import_rows
-from ingot_repos.remotes.jobs.connections import RemoteConnection, RemoteConnector, default_branch_of
+from ingot_repos.remotes.jobs.connections import (
+    RemoteAddress,
+    RemoteConnection,
+    RemoteConnector,
+    default_branch_of,
+)
 from ingot_repos.remotes.jobs.lfs import LfsFetches
 from ingot_repos.remotes.store import RemoteRow
 
@@ -44,10 +53,11 @@ class ImportJobs:
         connector: RemoteConnector,
         lfs_fetches: LfsFetches,
         forge_data: ForgeData,
+        archives: ArchiveUnpacker,
     ) -> None:
         self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
         self._connector, self._lfs_fetches = connector, lfs_fetches
-        self._forge_data = forge_data
+        self._forge_data, self._archives = forge_data, archives
 
     def work(self) -> dict[str, Work]:
         return {imports.MIGRATE: self.run}
@@ -73,7 +83,7 @@ class ImportJobs:
                 pulls = None
                 if source is not None and "pulls" in sources.kinds_of(source):
                     pulls = await self._forge_data.pull_heads(remote, source)
-                await self._fetch(row, remote, pulls)
+                await self._fetch(row, remote, pulls, source.archive if source is not None else None)
             source = await self._source(repository_id)
             if source is not None:
                 await self._forge_data.fetch(row, remote, source)
@@ -126,19 +136,31 @@ class ImportJobs:
         async with self._db.read() as db:
             return await sources.get(db, repository_id)
 
-    async def _fetch(self, row: RepositoryRow, remote: RemoteRow, pulls: PullHeads | None) -> None:
+    async def _fetch(
+        self, row: RepositoryRow, remote: RemoteRow, pulls: PullHeads | None, archive: str | None
+    ) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.
 
-        ``pulls``: with the heads of pull requests, under their numbers here.
+        ``pulls``: with the heads of pull requests, under their numbers here. ``archive`` is the name of the
+        archive that has everything, if there is one.
 
         LFS objects that the remote lacks are recorded and are not an error.
         """
         path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
-        async with self._connector.open(remote) as connection:
+        address: RemoteAddress = remote
+        if archive is not None:
+            bundle = await self._archives.unpack(archive, BUNDLE)
+            if bundle is None:  # the repository was empty
+                await asyncio.to_thread(self._storage.publish_import, row.id, row.default_branch)
+                return
+            address = GitAddress(str(bundle))
+        async with self._connector.open(address) as connection:
 
             async def fetch_all() -> tuple[str, list[str]]:
                 offer = await list_remote_refs(connection.remote, connection.progress, pulls=pulls)
                 main = default_branch_of(offer) or row.default_branch
+                if archive is not None and BRANCHES + row.default_branch in offer.refs:
+                    main = row.default_branch  # a bundle does not tell it
                 first = [name for name in (BRANCHES + main,) if name in offer.refs]
                 await fetch(connection.remote, path, first, connection.progress)
                 others = {
@@ -147,7 +169,12 @@ class ImportJobs:
                     if name not in first
                 }
                 await fetch(connection.remote, path, others, connection.progress)
-                if remote.lfs_url is None:
+                if archive is not None:
+                    connection.progress.phase, connection.progress.at = "lfs", math.inf
+                    await self._archives.check(path)
+                    await self._archives.store_lfs(row, archive)
+                    connection.progress.at = time.monotonic()
+                if archive is not None or remote.lfs_url is None:
                     return main, []
                 return main, await self._lfs_fetches.fetch(row, remote.lfs_url, connection, path)
 

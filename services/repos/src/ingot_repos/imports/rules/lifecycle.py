@@ -69,7 +69,8 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
 
     ``maps_people``: users of the source have the accounts with the same addresses. Otherwise only the account
     that imports can be an author. ``map_logins``: or with the same logins. ``people`` has the accounts that
-    the form names, by lower-case logins at the source. They come before the others.
+    the form names, by lower-case logins at the source. They come before the others. ``archive`` is the name
+    of an uploaded archive, which is read in place of the source.
     """
 
     service: str
@@ -77,6 +78,7 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     maps_people: bool = False
     map_logins: bool = False
     people: dict[str, int] = {}
+    archive: str | None = None
 
 
 def error_text(row: ImportRow) -> str:
@@ -129,6 +131,7 @@ async def request(
             map_logins=new.source.map_logins,
             maps_people=new.source.maps_people,
             people=new.source.people,
+            archive=new.source.archive,
         )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
+from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.addresses import Address
 from ingot_repos.imports.clients.memory import SourceMemory
 from ingot_repos.imports.clients.source import Kind, Source
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ingot_repos.imports.clients.organizations import SourceOrganization
 
 MOST_MEMORIES = 4
+ARCHIVE = "archive.zip"
+"""The file of an archive in its folder."""
 
 
 class _Memories:
@@ -40,11 +43,13 @@ class _Memories:
 
 
 class SourceOpener:
-    """Opens sources under the rules of egress."""
+    """Opens sources under the rules of egress, and archives of this shard."""
 
-    def __init__(self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings) -> None:
+    def __init__(
+        self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings, storage: Storage
+    ) -> None:
         self._seal, self._egress, self._own_servers = seal, egress, own_servers
-        self._settings = settings
+        self._settings, self._storage = settings, storage
         self._of_repositories, self._of_organizations = _Memories(), _Memories()
 
     def address(self, source: SourceRow, remote: RemoteRow) -> Address:
@@ -61,7 +66,12 @@ class SourceOpener:
 
     @asynccontextmanager
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
-        """Open the API of the source of an import. Raises SourceFailed, Unreadable."""
+        """Open the source of an import: its API or its archive. Raises SourceFailed, Unreadable."""
+        if source.archive is not None:
+            from ingot_repos.imports.clients.archive import ArchiveSource
+
+            yield ArchiveSource(self._storage.archive_folder(source.archive) / ARCHIVE)
+            return
         login = open_credentials(self._seal, remote.sealed)
         memory = self._of_repositories.of(remote.repository_id)
         family = _family(source.service)

@@ -102,7 +102,10 @@ class SourcePages:
         if 0 < cursor.kind <= len(kinds) and cursor.last_done:
             source = await self._finish_kind(source, kinds[cursor.kind - 1], cursor.last_done)
         if cursor.kind >= len(kinds):
-            return await self._complete(repository_id, remote.user_id)
+            page = await self._complete(repository_id, remote.user_id)
+            if source.archive is not None:
+                await asyncio.to_thread(self._storage.discard_archive, source.archive)
+            return page
         return await self._read(source, remote, kinds, cursor)
 
     async def _finish_kind(self, source: SourceRow, kind: Kind, done: int) -> SourceRow:

@@ -1,0 +1,47 @@
+"""Pages of a repository that issues sends to repos, which writes them into an archive."""
+
+from typing import Literal
+
+import msgspec
+
+from ingot_contracts.repos.imports import (
+    ImportedComment,
+    ImportedDependency,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedPull,
+    ImportedTime,
+)
+
+
+class ExportedPull(ImportedPull, frozen=True, kw_only=True):
+    """A pull request with its comments, because a timeline mixes them with reviews."""
+
+    comments: list[ImportedComment] = msgspec.field(default_factory=list)
+
+
+class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
+
+    ``following`` is the cursor of the next page; empty after the last one. People of this server have only
+    their ``account_id``; those of a former source have its name and id.
+    """
+
+    name: str
+    cursor: str
+    following: str
+    labels: list[ImportedLabel] = []
+    milestones: list[ImportedMilestone] = []
+    issues: list[ImportedIssue] = []
+    pulls: list[ExportedPull] = []
+    comments: list[ImportedComment] = []
+    times: list[ImportedTime] = []
+    dependencies: list[ImportedDependency] = []
+
+
+class ExportState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of an export. ``running``: the page at ``cursor`` is next. ``ended``: no page is wanted."""
+
+    state: Literal["running", "ended"]
+    cursor: str = ""

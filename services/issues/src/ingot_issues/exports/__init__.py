@@ -1,0 +1,1 @@
+"""Exports: the pages of a repository that repos writes into an archive."""

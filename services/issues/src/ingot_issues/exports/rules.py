@@ -1,0 +1,321 @@
+"""Pages of an export: the objects of a repository as an import takes them, in the order of its kinds.
+
+People of this server have the id of their account; repos names them. Those of a former source keep its name.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.errors import BadRequest
+from ingot_contracts.repos.exports import ExportedPull, ExportPage
+from ingot_contracts.repos.imports import (
+    ImportedComment,
+    ImportedDependency,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedLineComment,
+    ImportedMilestone,
+    ImportedPerson,
+    ImportedReaction,
+    ImportedRequest,
+    ImportedReview,
+    ImportedTime,
+)
+from ingot_issues.exports import store
+from ingot_issues.exports.store import (
+    AuthoredRow,
+    CommentRow,
+    IssueRow,
+    LineCommentRow,
+    PullRow,
+    ReactionRow,
+    ReviewRow,
+)
+from ingot_issues.labels.store.repository import LabelRow
+from ingot_issues.reviewers.store.states import ReviewState
+
+EXPORT = "export"
+"""The kind of export jobs."""
+KINDS = ("labels", "milestones", "issues", "pulls", "comments", "times", "dependencies")
+PAGE_OBJECTS = 100
+PULL_OBJECTS = 20
+"""Pull requests of a page: each may have many reviews and comments."""
+PAGE_BYTES = 8 * 1024 * 1024
+"""A page ends behind the object with which it gets larger."""
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_T = TypeVar("_T")
+
+
+class SendPages(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that sends the pages of an export. ``name`` is that of the export."""
+
+    repository_id: int
+    name: str
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """The place of a page: its kind, and the id or number of the last object of the page before.
+
+    For dependencies, the last object is a pair of numbers.
+    """
+
+    kind: int = 0
+    after: int = 0
+    after_blocker: int = 0
+
+
+async def read_page(db: Executor, repository_id: int, name: str, text: str) -> ExportPage:
+    """Return the page at a cursor. A page without objects ends its kind. Raises BadRequest."""
+    try:
+        cursor = msgspec.json.decode(text, type=Cursor) if text else Cursor()
+        kind = KINDS[cursor.kind]
+    except (msgspec.MsgspecError, IndexError):
+        raise BadRequest("the cursor is invalid") from None
+    objects, positions = await _read(db, repository_id, kind, cursor)
+    count = _count_within(objects)
+    if count:
+        after, after_blocker = positions[count - 1]
+        following: Cursor | None = Cursor(cursor.kind, after, after_blocker)
+    else:
+        following = Cursor(cursor.kind + 1) if cursor.kind + 1 < len(KINDS) else None
+    lists: dict[str, Any] = {kind: objects[:count]}
+    return ExportPage(
+        name=name,
+        cursor=text,
+        following=msgspec.json.encode(following).decode() if following is not None else "",
+        **lists,
+    )
+
+
+def _count_within(objects: Sequence[msgspec.Struct]) -> int:
+    """Return the number of objects in a page of about ``PAGE_BYTES``."""
+    size = 0
+    for count, one in enumerate(objects, 1):
+        size += len(msgspec.json.encode(one))
+        if size > PAGE_BYTES:
+            return count
+    return len(objects)
+
+
+async def _read(
+    db: Executor, repository_id: int, kind: str, cursor: Cursor
+) -> tuple[Sequence[Any], list[tuple[int, int]]]:
+    """Return the objects behind a cursor, and the place of each."""
+    after = cursor.after
+    if kind == "labels":
+        labels = await store.list_labels(db, repository_id, after, PAGE_OBJECTS)
+        return [_label(row) for row in labels], [(row.id, 0) for row in labels]
+    if kind == "milestones":
+        milestones = await store.list_milestones(db, repository_id, after, PAGE_OBJECTS)
+        return [_milestone(row) for row in milestones], [(row.id, 0) for row in milestones]
+    if kind == "issues":
+        issues = await store.list_issues(db, repository_id, after, PAGE_OBJECTS)
+        fields = await _fields_of(db, issues)
+        return [ImportedIssue(**fields[row.id]) for row in issues], [(row.number, 0) for row in issues]
+    if kind == "pulls":
+        pulls = await store.list_pulls(db, repository_id, after, PULL_OBJECTS)
+        return await _pulls(db, pulls), [(row.number, 0) for row in pulls]
+    if kind == "comments":
+        comments = await store.list_comments(db, repository_id, after, PAGE_OBJECTS)
+        return await _comments(db, comments), [(row.id, 0) for row in comments]
+    return await _read_numbered(db, repository_id, kind, cursor)
+
+
+async def _read_numbered(
+    db: Executor, repository_id: int, kind: str, cursor: Cursor
+) -> tuple[Sequence[Any], list[tuple[int, int]]]:
+    """Return objects that only have the numbers of their issues, and the place of each."""
+    after = cursor.after
+    if kind == "times":
+        times = await store.list_times(db, repository_id, after, PAGE_OBJECTS)
+        return [_time(row) for row in times], [(row.id, 0) for row in times]
+    pairs = await store.list_dependencies(db, repository_id, after, cursor.after_blocker, PAGE_OBJECTS)
+    objects = [ImportedDependency(number=row.number, blocker=row.blocker) for row in pairs]
+    return objects, [(row.number, row.blocker) for row in pairs]
+
+
+def _label(row: LabelRow) -> ImportedLabel:
+    return ImportedLabel(
+        source_id=row.id,
+        name=row.name,
+        color=row.color,
+        description=row.description,
+        exclusive=row.exclusive,
+        is_archived=row.is_archived,
+    )
+
+
+def _milestone(row: store.MilestoneRow) -> ImportedMilestone:
+    created_at = row.created_at or row.updated_at or row.closed_at or _NO_TIME
+    return ImportedMilestone(
+        source_id=row.id,
+        title=row.title,
+        description=row.description,
+        state="closed" if row.state == "closed" else "open",
+        due_on=row.due_on,
+        closed_at=row.closed_at,
+        created_at=created_at,
+        updated_at=row.updated_at or created_at,
+    )
+
+
+def _time(row: store.TimeRow) -> ImportedTime:
+    return ImportedTime(
+        source_id=row.id,
+        number=row.number,
+        author=_account(row.account_id),
+        seconds=row.seconds,
+        created_at=row.created_at,
+    )
+
+
+def _account(account_id: int) -> ImportedPerson:
+    return ImportedPerson(account_id=account_id)
+
+
+def _author(row: AuthoredRow) -> ImportedPerson:
+    """Return the author: an account, and the author at a former source."""
+    return ImportedPerson(
+        account_id=row.author_id, name=row.original_author, source_id=row.original_author_id
+    )
+
+
+def _reaction(row: ReactionRow) -> ImportedReaction:
+    return ImportedReaction(author=_account(row.account_id), content=row.content, created_at=row.created_at)
+
+
+async def _fields_of(db: Executor, rows: Sequence[IssueRow]) -> dict[int, dict[str, Any]]:
+    """Return the fields that issues and pull requests have in common, by the id of their rows."""
+    ids = [row.id for row in rows]
+    labels = _grouped((one.issue_id, one.label_id) for one in await store.labels_of(db, ids))
+    assignees = _grouped((one.issue_id, one.account_id) for one in await store.assignees_of(db, ids))
+    reactions = _grouped((one.issue_id, _reaction(one)) for one in await store.reactions_to_issues(db, ids))
+    return {
+        row.id: {
+            "source_id": row.id,
+            "number": row.number,
+            "author": _author(row),
+            "title": row.title,
+            "body": row.body,
+            "state": "closed" if row.state == "closed" else "open",
+            "ref": row.ref,
+            "labels": labels[row.id],
+            "milestone": row.milestone_id or 0,
+            "assignees": [_account(one) for one in assignees[row.id]],
+            "is_locked": row.locked,
+            "pin_order": row.pin_order,
+            "due_date": row.due_date,
+            "created_at": row.created_at,
+            "updated_at": row.updated_at,
+            "closed_at": row.closed_at,
+            "reactions": reactions[row.id],
+        }
+        for row in rows
+    }
+
+
+def _grouped(pairs: Iterable[tuple[int, _T]]) -> Mapping[int, list[_T]]:
+    groups = defaultdict[int, list[_T]](list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+async def _comments(db: Executor, rows: Sequence[CommentRow]) -> list[ImportedComment]:
+    reactions = _grouped(
+        (one.comment_id or 0, _reaction(one))
+        for one in await store.reactions_to_comments(db, [row.id for row in rows])
+    )
+    return [
+        ImportedComment(
+            source_id=row.id,
+            number=row.number,
+            author=_author(row),
+            body=row.body,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            reactions=reactions[row.id],
+        )
+        for row in rows
+    ]
+
+
+async def _pulls(db: Executor, rows: Sequence[PullRow]) -> list[ExportedPull]:
+    ids, fields = [row.id for row in rows], await _fields_of(db, rows)
+    comments = _grouped((one.number, one) for one in await _comments(db, await store.comments_of(db, ids)))
+    reviews = await store.reviews_of(db, ids)
+    submitted = [one for one in reviews if one.state != ReviewState.REQUEST_REVIEW]
+    lines = _grouped(
+        (one.review_id, _line_comment(one))
+        for one in await store.line_comments_of(db, [one.id for one in submitted])
+    )
+    of_pulls = _grouped((one.issue_id, _review(one, lines[one.id])) for one in submitted)
+    requests = _grouped(
+        (one.issue_id, _request(one)) for one in reviews if one.state == ReviewState.REQUEST_REVIEW
+    )
+    return [
+        ExportedPull(
+            base_branch=row.base_branch,
+            base_sha=row.base_sha,
+            head_branch=row.head_branch,
+            head_sha=row.head_sha,
+            merge_base=row.merge_base,
+            is_from_base=row.head_repository_id == row.repository_id,
+            merged=row.merged,
+            merged_at=row.merged_at,
+            merged_by=_account(row.merged_by) if row.merged_by is not None else None,
+            merge_sha=row.merge_sha,
+            allow_maintainer_edit=row.allow_maintainer_edit,
+            additions=row.additions,
+            deletions=row.deletions,
+            changed_files=row.changed_files,
+            reviews=of_pulls[row.id],
+            requests=requests[row.id],
+            comments=comments[row.number],
+            **fields[row.id],
+        )
+        for row in rows
+    ]
+
+
+def _review(row: ReviewRow, comments: list[ImportedLineComment]) -> ImportedReview:
+    return ImportedReview(
+        source_id=row.id,
+        author=_author(row),
+        state=_STATES[row.state],
+        body=row.body,
+        commit_sha=row.commit_sha,
+        dismissed=row.dismissed,
+        submitted_at=row.submitted_at,
+        updated_at=row.updated_at,
+        comments=comments,
+    )
+
+
+_STATES: Mapping[str, Any] = {name: name for name in ("APPROVED", "COMMENT", "REQUEST_CHANGES")}
+
+
+def _request(row: ReviewRow) -> ImportedRequest:
+    return ImportedRequest(
+        reviewer=_account(row.author_id), commit_sha=row.commit_sha, created_at=row.submitted_at
+    )
+
+
+def _line_comment(row: LineCommentRow) -> ImportedLineComment:
+    return ImportedLineComment(
+        author=_author(row),
+        body=row.body,
+        path=row.path,
+        old_position=row.old_position,
+        new_position=row.new_position,
+        commit_sha=row.commit_sha,
+        diff_hunk=row.diff_hunk,
+        resolver=_account(row.resolver_id) if row.resolver_id is not None else None,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,181 @@
+"""Exports: what an import brought goes out as it came, page by page, whatever is killed."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from ingot_contracts.repos.events import ExportRequested
+from ingot_contracts.repos.exports import ExportedPull, ExportPage
+from ingot_contracts.repos.imports import (
+    ImportedDependency,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedPerson,
+    ImportedReaction,
+    ImportedRequest,
+    ImportedTime,
+)
+from ingot_issues.exports import rules
+from ingot_issues.exports.rules import KINDS, read_page
+from ingot_testing.service import count_statements
+
+from ..builders import APP, HEAD, JOINED
+from ..imports.test_imports import BOB, EARLIER, ELSE, LATER, comment, imported, issue, line, pull, review
+
+HEART = ImportedReaction(author=BOB, content="heart", created_at=EARLIER)
+LABEL = ImportedLabel(source_id=5, name="bug", color="ee0701", description="bad", exclusive=True)
+MILESTONE = ImportedMilestone(
+    source_id=6,
+    title="one",
+    description="all of it",
+    state="closed",
+    closed_at=LATER,
+    due_on=LATER,
+    created_at=EARLIER,
+    updated_at=LATER,
+)
+ISSUE = issue(
+    12,
+    body="so",
+    state="closed",
+    closed_at=LATER,
+    labels=[5],
+    milestone=6,
+    assignees=[BOB],
+    is_locked=True,
+    due_date=LATER,
+    ref="main",
+    pin_order=1,
+    reactions=[HEART],
+)
+PULL = pull(
+    13,
+    state="closed",
+    closed_at=LATER,
+    merged=True,
+    merged_at=LATER,
+    merged_by=BOB,
+    merge_sha=JOINED,
+    additions=3,
+    deletions=1,
+    changed_files=2,
+    reviews=[
+        review(
+            20,
+            "REQUEST_CHANGES",
+            dismissed=True,
+            comments=[line(resolver=BOB), line(old_position=4, new_position=0)],
+        )
+    ],
+    requests=[ImportedRequest(reviewer=BOB, commit_sha=HEAD, created_at=EARLIER)],
+)
+ON_PULL = comment(13, 2, reactions=[HEART], created_at=EARLIER + timedelta(hours=1))
+PAGES = (
+    {"labels": [LABEL]},
+    {"milestones": [MILESTONE]},
+    {"issues": [issue(1), ISSUE]},
+    {"pulls": [PULL], "comments": [ON_PULL]},
+    {"comments": [comment(12, 1, author=BOB)]},
+    {"times": [ImportedTime(source_id=9, number=12, author=BOB, seconds=60, created_at=EARLIER)]},
+    {"dependencies": [ImportedDependency(number=12, blocker=1), ImportedDependency(number=12, blocker=13)]},
+)
+
+
+async def exported(world, name="one"):
+    """Export, and return the pages."""
+    world.repos.exports[name] = []
+    await world.deliver(ExportRequested(repository_id=APP, name=name))
+    await world.work()
+    return world.repos.exports[name]
+
+
+def objects_of(pages):
+    return {kind: [one for page in pages for one in getattr(page, kind)] for kind in KINDS}
+
+
+def portable(value):
+    """A struct without ids of rows, and with people as an export names them."""
+    if isinstance(value, ImportedPerson):
+        return value.account_id if value.account_id != -1 else value.name
+    if isinstance(value, list):
+        return [portable(one) for one in value]
+    if isinstance(value, msgspec.Struct):
+        skipped = ("source_id", "labels", "milestone")
+        return {
+            name: portable(getattr(value, name)) for name in value.__struct_fields__ if name not in skipped
+        }
+    return value
+
+
+async def test_what_an_import_brought_goes_out_as_it_came(world):
+    await imported(world, *PAGES)
+    pages = await exported(world)
+    objects = objects_of(pages)
+    for page in PAGES:
+        for kind, some in page.items():
+            if kind != "comments" and kind != "pulls":
+                assert portable(objects[kind]) == portable(some), kind
+    expected = ExportedPull(**msgspec.structs.asdict(PULL), comments=[ON_PULL])
+    assert portable(objects["pulls"]) == portable([expected])
+    assert portable(objects["comments"]) == portable([comment(12, 1, author=BOB)])
+    [label], [milestone] = objects["labels"], objects["milestones"]
+    assert (objects["issues"][1].labels, objects["issues"][1].milestone) == (
+        [label.source_id],
+        milestone.source_id,
+    )
+    assert objects["issues"][0].author == ELSE
+    assert objects["issues"][1].assignees == [ImportedPerson(account_id=2)]
+    assert [page.cursor for page in pages[1:]] == [page.following for page in pages[:-1]]
+    assert pages[-1].following == ""
+
+
+async def test_drafts_of_reviews_stay_with_their_authors(world):
+    await imported(world, {"pulls": [pull(1)]})
+    answer = await world.call("POST", "/pulls/1/reviews", {"body": "a secret", "event": "PENDING"}, as_=2)
+    assert answer.status_code == 200, answer.text
+    [exported_pull] = objects_of(await exported(world))["pulls"]
+    assert exported_pull.reviews == []
+
+
+async def test_pages_follow_each_other_and_a_killed_job_goes_on(world, monkeypatch):
+    monkeypatch.setattr(rules, "PAGE_BYTES", 400)
+    await imported(world, {"issues": [issue(number) for number in range(1, 8)]})
+    pages = await exported(world)
+    numbers = [[one.number for one in page.issues] for page in pages if page.issues]
+    assert len(numbers) > 2
+    assert [number for some in numbers for number in some] == [*range(1, 8)]
+    world.repos.exports["two"] = pages[:3]
+    rest = [one for one in pages if one not in pages[:3]]
+    world.repos.exports["two"] = [msgspec.structs.replace(page, name="two") for page in pages[:3]]
+    await world.deliver(ExportRequested(repository_id=APP, name="two"))
+    await world.work()
+    assert [page.cursor for page in world.repos.exports["two"][3:]] == [page.cursor for page in rest]
+
+
+async def test_an_export_that_has_ended_gets_no_pages(world):
+    await world.deliver(ExportRequested(repository_id=APP, name="none"))
+    await world.work()
+    assert world.repos.bodies("pages", ExportPage) == []
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("cursor", ["[2]", "[3]", "[4]"])
+async def test_a_page_costs_the_same_for_any_number_of_objects(world, monkeypatch, cursor):
+    numbers = range(10, 15)
+    await imported(
+        world,
+        {"issues": [issue(one, reactions=[HEART]) for one in numbers]},
+        {"pulls": [pull(100 + one, reviews=[review(one, comments=[line()])]) for one in numbers]},
+        {"comments": [comment(one, one, reactions=[HEART]) for one in numbers]},
+    )
+    counts = []
+    for most in (1, 5):
+        monkeypatch.setattr(rules, "PAGE_OBJECTS", most)
+        monkeypatch.setattr(rules, "PULL_OBJECTS", most)
+        with count_statements(world.db) as statements:
+            async with world.db.read() as db:
+                page = await read_page(db, APP, "one", cursor)
+        counts.append(len(statements))
+        assert len([*page.issues, *page.pulls, *page.comments]) == most
+    assert counts[0] == counts[1]

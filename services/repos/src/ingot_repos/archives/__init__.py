@@ -1,0 +1,1 @@
+"""Archives: repositories in files, which Ingot writes and imports."""

@@ -1,0 +1,284 @@
+"""The job that writes the archive of a repository, from its pages of issues and from what repos stores."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import structlog
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.errors import ApiError
+from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.workers import Work
+from ingot_chassis.objects.files import StoredFiles
+from ingot_chassis.objects.store import ObjectStore
+from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.archives import store
+from ingot_repos.archives.rules import exports
+from ingot_repos.archives.rules.writer import ArchiveWriter
+from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.git.history.bundles import write_bundle
+from ingot_repos.git.history.lfs_pointers import history_pointers
+from ingot_repos.git.process.errors import GitError
+from ingot_repos.git.refs.pull_heads import PULLS
+from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
+from ingot_repos.git.remote.remote import Reason
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports.clients.archive_layout import (
+    BUNDLE,
+    PAGE_OBJECTS,
+    VERSION,
+    WIKI_BUNDLE,
+    ArchivedPerson,
+    Manifest,
+    decode_lines,
+    file_path,
+    lfs_path,
+    page_path,
+)
+from ingot_repos.imports.clients.source import KINDS, SourceAsset, SourceRelease
+from ingot_repos.lfs.rules.objects import LfsObjects
+from ingot_repos.lfs.rules.objects import object_key as lfs_key
+from ingot_repos.presentation.rules.presenter import Presenter
+from ingot_repos.releases.rules.assets import object_key as asset_key
+from ingot_repos.releases.store import assets as release_assets
+from ingot_repos.releases.store import releases
+from ingot_repos.releases.store.assets import AssetRow
+from ingot_repos.releases.store.releases import ReleaseFilter, ReleaseRow
+from ingot_repos.repositories.store import topics
+
+log = structlog.get_logger()
+
+TRIES = 3
+ARCHIVE = "archive.zip"
+READ_BYTES = 1024 * 1024
+POINTERS = 100
+"""Pointers to objects of LFS that are looked up together."""
+
+
+class ExportFailed(Exception):
+    """The archive cannot be written, and a retry would not help."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason: Reason = reason
+        super().__init__(reason)
+
+
+class _Page:
+    """A part of the list of releases."""
+
+    def __init__(self, offset: int) -> None:
+        self.limit, self.offset = PAGE_OBJECTS, offset
+
+
+class ExportFiles(StoredFiles):
+    """The archives in the object store."""
+
+    def __init__(self, database: Database, objects: ObjectStore) -> None:
+        super().__init__(database, objects, exports.OBJECTS, store.existing_uuids)
+
+
+class ExportJobs:
+    """The worker for jobs of the kind ``exports.EXPORT``."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        storage: Storage,
+        objects: ObjectStore,
+        lfs: LfsObjects,
+        presenter: Presenter,
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._jobs, self._db, self._storage, self._objects = jobs, jobs.database, storage, objects
+        self._lfs, self._presenter, self._max_bytes = lfs, presenter, max_bytes
+
+    def work(self) -> dict[str, Work]:
+        return {exports.EXPORT: self.run}
+
+    async def run(self, job: Job) -> None:
+        """Write and store the archive, unless the export was deleted."""
+        name = job.key
+        try:
+            row, repository = await self._running(job)
+            if row is not None and repository is not None:
+                path = await self._write(row, repository)
+                stored = await self._objects.put(
+                    exports.object_key(row), _bytes_of(path), max_bytes=self._max_bytes
+                )
+                async with self._db.transaction() as tx:
+                    values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
+                    await store.change(tx, name, state=ImportState.DONE, **values)
+                    await self._jobs.finish(tx, job)
+        except ExportFailed as error:
+            await self._fail(job, error.reason)
+        except (ApiError, GitError, FileNotFoundError):
+            if job.attempts < TRIES:
+                raise
+            log.exception("export failed", export=name)
+            await self._fail(job, "failed")
+        await asyncio.to_thread(self._storage.discard_archive, name)
+
+    async def _running(self, job: Job) -> tuple[ExportRow | None, RepositoryRow | None]:
+        """Return the export of a job and its repository, if it runs."""
+        async with self._db.read() as db:
+            row = await store.get_running(db, job.key)
+            repository = await repositories.get_unfiltered(db, row.repository_id) if row is not None else None
+        return row, repository
+
+    async def _fail(self, job: Job, reason: Reason) -> None:
+        async with self._db.transaction() as tx:
+            await store.change(tx, job.key, state=ImportState.FAILED, reason=reason, **exports.expiry())
+            await self._jobs.fail(tx, job, reason)
+
+    async def _write(self, row: ExportRow, repository: RepositoryRow) -> Path:
+        """Write the archive into the folder of the export, and return its path. Raises ExportFailed."""
+        folder = self._storage.archive_folder(row.uuid)
+        writer = await asyncio.to_thread(ArchiveWriter, folder / ARCHIVE)
+        try:
+            people = await self._add_pages(row, writer, folder)
+            await self._add_git(repository.id, writer, folder / "git.bundle", BUNDLE)
+            await self._add_wiki(repository.id, writer, folder)
+            await self._add_lfs(repository, writer)
+            counts = store.counts_of(row)
+            counts["releases"] = PageCount(objects=await self._add_releases(repository.id, writer, people))
+            async with self._db.read() as db:
+                names = await topics.names_of(db, repository.id)
+            manifest = Manifest(
+                version=VERSION,
+                created_at=now(),
+                service="gitea",
+                url=f"{self._presenter.root}{repository.owner_login}/{repository.name}",
+                name=repository.name,
+                default_branch=repository.default_branch,
+                description=repository.description,
+                private=repository.private,
+                topics=list(names),
+                counts={kind: count.objects for kind, count in counts.items()},
+                files=[],
+            )
+            await asyncio.to_thread(writer.add_people, list(people.values()))
+            await asyncio.to_thread(writer.close, manifest)
+        except BaseException:
+            writer.discard()
+            raise
+        return folder / ARCHIVE
+
+    async def _add_pages(
+        self, row: ExportRow, writer: ArchiveWriter, folder: Path
+    ) -> dict[tuple[int, str], ArchivedPerson]:
+        """Add the pages of issues, and return the people in them by their keys."""
+        people: dict[tuple[int, str], ArchivedPerson] = {}
+        for kind, count in store.counts_of(row).items():
+            for number in range(1, count.pages + 1):
+                if kind in KINDS:
+                    page = folder / exports.page_file(kind, number)
+                    await asyncio.to_thread(writer.add_file, page_path(kind, number), page, is_text=True)
+                    text = (folder / exports.people_file(kind, number)).read_bytes()
+                    people |= {one.key: one for one in decode_lines(text, ArchivedPerson)}
+                    self._require_room(writer)
+        return people
+
+    async def _add_git(self, repository_id: int, writer: ArchiveWriter, path: Path, name: str) -> None:
+        """Add the branches, tags and heads of pull requests of a repository, if there are any."""
+        refs = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS, PULLS))
+        if refs:
+            await write_bundle(self._storage.path(repository_id), refs, path)
+            await asyncio.to_thread(writer.add_file, name, path)
+            await asyncio.to_thread(path.unlink)
+            self._require_room(writer)
+
+    async def _add_wiki(self, repository_id: int, writer: ArchiveWriter, folder: Path) -> None:
+        async with self._db.read() as db:
+            wiki = await wikis.get(db, repository_id)
+        if wiki is not None and self._storage.exists(wiki.id):
+            await self._add_git(wiki.id, writer, folder / "wiki.bundle", WIKI_BUNDLE)
+
+    async def _add_lfs(self, repository: RepositoryRow, writer: ArchiveWriter) -> None:
+        """Add the objects of LFS to which the history points."""
+        if not await self._lfs.has_any(repository.id):
+            return
+        async for pointers in history_pointers(self._storage.path(repository.id), at_once=POINTERS):
+            oids = {one.oid for one in pointers if not writer.has(lfs_path(one.oid))}
+            for oid, row in (await self._lfs.of_repository(repository, oids)).items():
+                await self._add_object(writer, lfs_path(oid), lfs_key(row.uuid), row.size)
+
+    async def _add_releases(
+        self, repository_id: int, writer: ArchiveWriter, people: dict[tuple[int, str], ArchivedPerson]
+    ) -> int:
+        """Add all releases with their files and authors. Return the number of releases."""
+        count = 0
+        while True:
+            async with self._db.read() as db:
+                rows, _ = await releases.list_page(
+                    db, repository_id, ReleaseFilter(drafts_too=True), _Page(count)
+                )
+                assets = await release_assets.list_of_releases(db, [row.id for row in rows])
+            if not rows:
+                return count
+            for asset in (asset for row in rows for asset in assets.get(row.id, [])):
+                if not writer.has(file_path(asset.sha256)):
+                    await self._add_object(
+                        writer,
+                        file_path(asset.sha256),
+                        asset_key(asset.repository_id, asset.uuid),
+                        asset.size,
+                    )
+            for row in rows:
+                if row.login is not None:
+                    person = ArchivedPerson(source_id=row.author_id, name=row.login, email=row.email or "")
+                    people[person.key] = person
+            objects = [_release(row, assets.get(row.id, [])) for row in rows]
+            number = count // PAGE_OBJECTS + 1
+            await asyncio.to_thread(writer.add_page, "releases", number, objects)
+            count += len(rows)
+
+    async def _add_object(self, writer: ArchiveWriter, path: str, key: str, size: int) -> None:
+        """Add a stored object. Its chunks are written in threads. Raises ExportFailed above the limit."""
+        with writer.open(path) as entry:
+            async for chunk in self._objects.read(key, range(size)):
+                await asyncio.to_thread(entry.write, chunk)
+        self._require_room(writer)
+
+    def _require_room(self, writer: ArchiveWriter) -> None:
+        if writer.size > self._max_bytes:
+            raise ExportFailed("too-large")
+
+
+def _release(row: ReleaseRow, assets: Sequence[AssetRow]) -> SourceRelease:
+    author = ImportedPerson(name=row.original_author, source_id=row.original_author_id)
+    if row.login is not None:
+        author = ImportedPerson(name=row.login, source_id=row.author_id)
+    return SourceRelease(
+        author=author,
+        tag_name=row.tag_name,
+        target=row.target_commitish,
+        name=row.name,
+        body=row.body,
+        draft=row.draft,
+        prerelease=row.prerelease,
+        created_at=row.created_at,
+        published_at=row.published_at,
+        assets=[
+            SourceAsset(name=one.name, url=file_path(one.sha256), size=one.size, created_at=one.created_at)
+            for one in assets
+        ],
+    )
+
+
+async def _bytes_of(path: Path) -> AsyncIterator[bytes]:
+    """Yield the bytes of a file."""
+
+    def blocks() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while block := file.read(READ_BYTES):
+                yield block
+
+    parts = blocks()
+    while (block := await asyncio.to_thread(next, parts, b"")) != b"":
+        yield block

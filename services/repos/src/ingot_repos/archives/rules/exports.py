@@ -1,0 +1,185 @@
+"""Exports: their beginning, the pages that issues sends, and their end.
+
+Pages are files in the folder of the export until the archive is written.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import Conflict, NotFound
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_chassis.objects.files import FREE, FreeObjects
+from ingot_contracts.repos.events import ExportRequested
+from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.archives import store
+from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports.clients.archive_layout import ArchivedPerson, encode_lines
+from ingot_repos.imports.clients.source import KINDS, Kind
+from ingot_repos.placement.rules.job_kinds import job_kind
+
+EXPORT = "export"
+"""The kind of the job that writes an archive."""
+LIFETIME_DAYS = 7
+OBJECTS = "exports"
+"""The prefix of the storage keys of all archives."""
+ENDED = ExportState(state="ended")
+
+
+class WriteArchive(msgspec.Struct, frozen=True):
+    """A job that writes the archive of a repository."""
+
+    repository_id: int
+    name: str
+
+
+def object_key(row: ExportRow) -> str:
+    """Return the storage key of an archive."""
+    return f"{OBJECTS}/{row.repository_id}/{row.uuid}"
+
+
+def page_file(kind: Kind, number: int) -> str:
+    """Return the name of the file with a page."""
+    return f"{kind}-{number:05}.jsonl"
+
+
+def people_file(kind: Kind, number: int) -> str:
+    """Return the name of the file with the people of a page."""
+    return f"people-{page_file(kind, number)}"
+
+
+async def begin(tx: Tx, jobs: Jobs, repository_id: int, user_id: int, shard: str) -> None:
+    """Begin an export. It replaces an earlier one. Raises Conflict while one runs."""
+    earlier = await store.get(tx, repository_id)
+    if earlier is not None:
+        if earlier.state == ImportState.RUNNING:
+            raise Conflict("an export is running; cancel it first")
+        await remove(tx, jobs, earlier, shard)
+    name = str(uuid.uuid4())
+    await store.add(tx, repository_id, name, user_id)
+    tx.emit(ExportRequested(repository_id=repository_id, name=name), key=repository_id)
+
+
+async def remove(tx: Tx, jobs: Jobs, row: ExportRow, shard: str) -> None:
+    """Delete an export, also a running one. A job deletes its archive."""
+    await store.remove(tx, row.uuid)
+    await jobs.add(tx, job_kind(FREE, shard), object_key(row), FreeObjects([object_key(row)]))
+
+
+class ExportPages:
+    """Stores the pages of exports of this shard."""
+
+    def __init__(self, database: Database, jobs: Jobs, storage: Storage) -> None:
+        self._db, self._jobs, self._storage = database, jobs, storage
+
+    async def state(self, repository_id: int, name: str) -> ExportState:
+        """Return the state of an export for issues."""
+        async with self._db.read() as db:
+            row = await store.get(db, repository_id)
+        return _state(row, name)
+
+    async def add(self, repository_id: int, page: ExportPage) -> ExportState:
+        """Store a page and the cursor behind it. A page that is not the next one changes nothing."""
+        async with self._db.read() as db:
+            row = await store.get(db, repository_id)
+            repository = await repositories.get_unfiltered(db, repository_id)
+        state = _state(row, page.name)
+        if row is None or repository is None or state.state == "ended" or state.cursor != page.cursor:
+            return state
+        counts = store.counts_of(row)
+        kind, objects = _objects_of(page)
+        if kind is not None:
+            number = counts.get(kind, PageCount()).pages + 1
+            people = await self._accounts_of(objects)
+            await asyncio.to_thread(self._write, row, kind, number, objects, people)
+            counts[kind] = PageCount(number, counts.get(kind, PageCount()).objects + len(objects))
+        text = msgspec.json.encode(counts).decode()
+        async with self._db.transaction() as tx:
+            moved = await store.move_cursor(tx, row.uuid, page.cursor, page.following or LAST, text)
+            if moved and not page.following:
+                work = WriteArchive(repository_id, row.uuid)
+                await self._jobs.add(tx, job_kind(EXPORT, repository.shard), row.uuid, work)
+        return await self.state(repository_id, page.name)
+
+    async def _accounts_of(self, objects: list[Any]) -> dict[int, AccountRow]:
+        async with self._db.read() as db:
+            rows = await accounts.list_by_ids(db, _account_ids(objects))
+        return {row.id: row for row in rows}
+
+    def _write(
+        self, row: ExportRow, kind: Kind, number: int, objects: list[Any], people: Mapping[int, AccountRow]
+    ) -> None:
+        folder = self._storage.archive_folder(row.uuid)
+        (folder / page_file(kind, number)).write_bytes(encode_lines(with_names(objects, people)))
+        lines = [ArchivedPerson(source_id=one.id, name=one.login, email=one.email) for one in people.values()]
+        (folder / people_file(kind, number)).write_bytes(encode_lines(lines))
+
+
+LAST = "-"
+"""The cursor behind the last page."""
+
+
+def _state(row: ExportRow | None, name: str) -> ExportState:
+    if row is None or row.uuid != name or row.state != ImportState.RUNNING or row.cursor == LAST:
+        return ENDED
+    return ExportState(state="running", cursor=row.cursor)
+
+
+def _objects_of(page: ExportPage) -> tuple[Kind | None, list[Any]]:
+    return next(((kind, getattr(page, kind)) for kind in KINDS if getattr(page, kind)), (None, []))
+
+
+def _account_ids(value: Any) -> set[int]:
+    """Return the accounts of all people in a list or struct."""
+    if isinstance(value, ImportedPerson):
+        return {value.account_id}
+    if isinstance(value, list):
+        return {account_id for one in value for account_id in _account_ids(one)}
+    if isinstance(value, msgspec.Struct):
+        return {one for name in value.__struct_fields__ for one in _account_ids(getattr(value, name))}
+    return set()
+
+
+def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:
+    """Return a copy in which each person has the login and id of its account here, if it has one."""
+    if isinstance(value, ImportedPerson):
+        row = people.get(value.account_id)
+        return value if row is None else ImportedPerson(name=row.login, source_id=row.id)
+    if isinstance(value, list):
+        return [with_names(one, people) for one in value]
+    if isinstance(value, msgspec.Struct):
+        fields = {name: with_names(getattr(value, name), people) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    return value
+
+
+async def expire(database: Database, jobs: Jobs, shard: str) -> None:
+    """Delete the archives that are older than ``LIFETIME_DAYS``."""
+    async with database.transaction() as tx:
+        for row in await store.list_expired(tx, now()):
+            await remove(tx, jobs, row, shard)
+
+
+async def require(db: Any, repository_id: int) -> ExportRow:
+    """Return the export of a repository. Raises NotFound."""
+    row = await store.get(db, repository_id)
+    if row is None:
+        raise NotFound
+    return row
+
+
+def expiry() -> dict[str, Any]:
+    """Return the columns of the end of an export, and of its deletion."""
+    return {"finished_at": now(), "expires_at": now() + timedelta(days=LIFETIME_DAYS)}

@@ -1,0 +1,101 @@
+"""Uploaded archives: stored in a file of the shard, and verified as a whole before anything is created."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterable
+from pathlib import Path
+from typing import IO
+
+from ingot_chassis.errors import Invalid, TooLarge
+from ingot_repos.git.process.disk import disk_errors
+from ingot_repos.git.refs.refs import is_valid_ref_name
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
+from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
+from ingot_repos.imports.rules.openings import ARCHIVE
+from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
+
+FIELD = "attachment"
+"""The field of the form with the archive."""
+BLOCK = 1024 * 1024
+
+
+async def receive(storage: Storage, chunks: AsyncIterable[bytes], *, max_bytes: int) -> str:
+    """Store an archive, and return its name. Raises TooLarge, StorageFull; then nothing stays."""
+    name = str(uuid.uuid4())
+    path = storage.archive_folder(name) / ARCHIVE
+    try:
+        with disk_errors():
+            await _write(path, chunks, max_bytes)
+    except BaseException:
+        storage.discard_archive(name)
+        raise
+    return name
+
+
+async def _write(path: Path, chunks: AsyncIterable[bytes], max_bytes: int) -> None:
+    size, block = 0, bytearray()
+    with path.open("wb") as file:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > max_bytes:
+                raise TooLarge(f"an archive may have at most {max_bytes} bytes")
+            block += chunk
+            if len(block) >= BLOCK:
+                await asyncio.to_thread(_append, file, block)
+        await asyncio.to_thread(_append, file, block)
+
+
+def _append(file: IO[bytes], block: bytearray) -> None:
+    file.write(block)
+    block.clear()
+
+
+async def read_manifest(storage: Storage, name: str, *, max_bytes: int) -> Manifest:
+    """Verify an archive as a whole, and return its manifest. Raises Invalid."""
+    from ingot_repos.imports.clients.archive import verify
+    from ingot_repos.imports.clients.archive_layout import ArchiveInvalid
+
+    path = storage.archive_folder(name) / ARCHIVE
+    try:
+        manifest = await asyncio.to_thread(verify, path, max_bytes=max_bytes)
+    except ArchiveInvalid as error:
+        raise Invalid.field(FIELD, "archive", str(error)) from None
+    if not is_valid_ref_name(manifest.default_branch):
+        raise Invalid.field(FIELD, "archive", "manifest.json: default_branch is not the name of a branch")
+    return manifest
+
+
+def new_import(
+    manifest: Manifest, archive: str, *, name: str, private: bool, maps_people: bool, map_logins: bool
+) -> NewImport:
+    """Return the import of a verified archive. Raises Invalid."""
+    paths = {file.path.partition("/")[0] for file in manifest.files}
+    kinds = [kind for kind in ARCHIVED_KINDS if kind in paths]
+    wiki = ["wiki"] if any(file.path == WIKI_BUNDLE for file in manifest.files) else []
+    return NewImport(
+        name=name,
+        description=manifest.description.replace("\0", ""),
+        private=private,
+        default_branch=manifest.default_branch,
+        remote=_origin(manifest.url),
+        source=NewSource(
+            service=manifest.service,
+            kinds=[*kinds, *wiki],
+            maps_people=maps_people,
+            map_logins=map_logins,
+            archive=archive,
+        ),
+    )
+
+
+def _origin(url: str) -> RemoteUrl:
+    """Return the address of the repository at its source, which is shown and never called. Raises Invalid."""
+    try:
+        origin = parse_remote_url(url)
+    except Invalid as error:
+        raise Invalid.field(FIELD, "archive", f"manifest.json: url {error.errors[0].message}") from None
+    path = url.split("://", 1)[-1].split("/")[1:]
+    if origin.scheme not in ("http", "https") or origin.username or origin.password or len(path) < 2:
+        raise Invalid.field(FIELD, "archive", "manifest.json: url is not the page of a repository")
+    return origin

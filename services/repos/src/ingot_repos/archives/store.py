@@ -1,0 +1,126 @@
+"""The table of exports, and its SQL. A repository has one export at most: a new one replaces it."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    String,
+    Table,
+    Text,
+    delete,
+    select,
+    update,
+)
+
+from ingot_chassis.clock import now
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.catalog.store.tables import metadata
+
+export = Table(
+    "export",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    # The name of this export: of its folder, its object and its jobs.
+    Column("uuid", String(36), nullable=False, unique=True),
+    Column("user_id", BigId, nullable=False),
+    Column("state", String(10), nullable=False),
+    # The next page of issues, as issues names it; and a ``PageCount`` by kind, as JSON.
+    Column("cursor", Text, nullable=False, default=""),
+    Column("counts", Text, nullable=False, default="{}"),
+    Column("reason", String(20), nullable=False, default=""),
+    # The archive as an object.
+    Column("size", BigInteger, nullable=False, default=0),
+    Column("sha256", String(64), nullable=False, default=""),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("expires_at", UtcDateTime, index=True),
+    CheckConstraint("state IN ('running', 'done', 'failed')", name="state"),
+)
+
+
+class PageCount(msgspec.Struct, frozen=True):
+    """Pages of one kind, and their objects."""
+
+    pages: int = 0
+    objects: int = 0
+
+
+class ExportRow(TypedRow):
+    """An export. ``counts`` is JSON."""
+
+    repository_id: int
+    uuid: str
+    user_id: int
+    state: ImportState
+    cursor: str
+    counts: str
+    reason: str
+    size: int
+    sha256: str
+    created_at: datetime
+    finished_at: datetime | None
+    expires_at: datetime | None
+
+
+def counts_of(row: ExportRow) -> dict[str, PageCount]:
+    return msgspec.json.decode(row.counts, type=dict[str, PageCount])
+
+
+async def add(tx: Executor, repository_id: int, uuid: str, user_id: int) -> None:
+    await tx.execute(
+        export.insert().values(
+            repository_id=repository_id,
+            uuid=uuid,
+            user_id=user_id,
+            state=ImportState.RUNNING,
+            created_at=now(),
+        )
+    )
+
+
+async def get(db: Executor, repository_id: int) -> ExportRow | None:
+    return await fetch_first(db, select(export).where(export.c.repository_id == repository_id), ExportRow)
+
+
+async def get_running(db: Executor, uuid: str) -> ExportRow | None:
+    """Return a running export by its name."""
+    statement = select(export).where(export.c.uuid == uuid, export.c.state == ImportState.RUNNING)
+    return await fetch_first(db, statement, ExportRow)
+
+
+async def change(tx: Executor, uuid: str, **values: Any) -> bool:
+    """Change a running export. Return whether it runs."""
+    statement = update(export).where(export.c.uuid == uuid, export.c.state == ImportState.RUNNING)
+    return (await tx.execute(statement.values(**values))).rowcount == 1
+
+
+async def move_cursor(tx: Executor, uuid: str, before: str, after: str, counts: str) -> bool:
+    """Store the cursor behind a page. Return False if the export does not wait for that page."""
+    statement = update(export).where(
+        export.c.uuid == uuid, export.c.state == ImportState.RUNNING, export.c.cursor == before
+    )
+    return (await tx.execute(statement.values(cursor=after, counts=counts))).rowcount == 1
+
+
+async def remove(tx: Executor, uuid: str) -> bool:
+    """Delete an export. Return whether it existed."""
+    return (await tx.execute(delete(export).where(export.c.uuid == uuid))).rowcount == 1
+
+
+async def list_expired(db: Executor, at: datetime) -> Sequence[ExportRow]:
+    return await fetch_all(db, select(export).where(export.c.expires_at <= at), ExportRow)
+
+
+async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
+    """Return those of ``uuids`` that are exports."""
+    statement = select(export.c.uuid).where(export.c.uuid.in_(uuids))
+    return set((await db.execute(statement)).scalars())

@@ -1,0 +1,91 @@
+"""Reads what repos stores out of an uploaded archive: bundles of git data, and objects of LFS."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLarge
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.git.process.errors import RepositoryDamaged
+from ingot_repos.git.remote.remote import RemoteFailed
+from ingot_repos.git.storage.object_checks import check_repository
+from ingot_repos.git.storage.storage import Storage
+from ingot_repos.imports.clients.source import SourceFailed
+from ingot_repos.imports.rules.openings import ARCHIVE
+from ingot_repos.lfs.rules.objects import LfsObjects
+
+if TYPE_CHECKING:
+    from ingot_repos.imports.clients.archive import ArchiveSource
+
+LFS = "lfs/"
+_T = TypeVar("_T")
+
+
+class ArchiveUnpacker:
+    """Unpacks files of archives, under names of its own. Its methods raise RemoteFailed."""
+
+    def __init__(self, storage: Storage, lfs: LfsObjects, *, lfs_enabled: bool) -> None:
+        self._storage, self._lfs, self._lfs_enabled = storage, lfs, lfs_enabled
+
+    async def unpack(self, archive: str, path: str) -> Path | None:
+        """Copy a bundle out of an archive, and return its path. Return None if there is none."""
+        from ingot_repos.imports.clients.archive import open_archive
+
+        folder = self._storage.archive_folder(archive)
+        target = folder / path.rpartition("/")[2]
+
+        def copy() -> Path | None:
+            with open_archive(folder / ARCHIVE) as opened:
+                if path not in opened.paths():
+                    return None
+                opened.copy(path, target)
+            return target
+
+        return await _in_thread(copy)
+
+    async def check(self, path: Path) -> None:
+        """Check the objects of a repository that was fetched from a bundle: git itself does not."""
+        try:
+            await asyncio.to_thread(check_repository, path)
+        except RepositoryDamaged:
+            raise RemoteFailed("unsafe") from None
+
+    async def store_lfs(self, repository: RepositoryRow, archive: str) -> None:
+        """Give the repository the LFS objects of an archive. Those that it has are skipped."""
+        from ingot_repos.imports.clients.archive import ArchiveSource, open_archive
+
+        folder = self._storage.archive_folder(archive)
+
+        def list_oids() -> list[str]:
+            with open_archive(folder / ARCHIVE) as opened:
+                return sorted(path.removeprefix(LFS) for path in opened.paths() if path.startswith(LFS))
+
+        oids = await _in_thread(list_oids)
+        if oids and not self._lfs_enabled:
+            raise RemoteFailed("lfs-off")
+        source = ArchiveSource(folder / ARCHIVE)
+        for oid in oids:
+            if oid not in await self._lfs.mark_needed(repository.id, [oid]):
+                await self._store(repository, source, oid)
+
+    async def _store(self, repository: RepositoryRow, source: "ArchiveSource", oid: str) -> None:
+        try:
+            async with source.file(LFS + oid) as (chunks, size):
+                await self._lfs.upload(repository, oid, size or 0, chunks)
+        except TooLarge:
+            raise RemoteFailed("lfs-too-large") from None
+        except InsufficientStorage:
+            raise RemoteFailed("lfs-room") from None
+        except (BadRequest, Invalid, SourceFailed):
+            raise RemoteFailed("archive") from None
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Return the result of work on an archive. Raises RemoteFailed."""
+    from ingot_repos.imports.clients.archive_layout import ArchiveInvalid
+
+    try:
+        return await asyncio.to_thread(work)
+    except (ArchiveInvalid, FileNotFoundError):
+        raise RemoteFailed("archive") from None

@@ -1,0 +1,254 @@
+"""Exports: pages of issues, the archive, who may, and its end. What comes out goes in again."""
+
+import base64
+import io
+import zipfile
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from ingot_chassis.clock import now
+from ingot_contracts.repos.exports import ExportPage
+from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.archives.jobs import TRIES
+from ingot_repos.archives.rules.exports import expire
+from ingot_repos.imports.clients.archive import verify
+from ingot_repos.imports.clients.source import KINDS
+from ingot_repos.remotes.rules.reasons import REASON_TEXTS
+
+from ..archive_builders import ASSET, OBJECTS
+from ..lfs_client import FILE, download, oid_of, pointer_of, upload
+from ..world import git
+from .test_imports import archives, read_all, send
+
+
+async def write(person, path, text):
+    body = {"content": base64.b64encode(text.encode()).decode(), "message": f"add {path}"}
+    answer = await person.post(f"/repos/ann/app/contents/{path}", body)
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.fixture
+async def app(world, ann):
+    """A repository with commits, the head of a pull request, a release with a file, topics and LFS."""
+    repository = await ann.create("app", description="what it is")
+    await write(ann, "README.md", "hello\n")
+    await write(ann, "large.bin", pointer_of(FILE))
+    await upload(ann)
+    path = world.components.storage.path(repository["id"])
+    await git("update-ref", "refs/pull/2/head", "master", cwd=path)
+    await ann.call("PUT", "/api/v1/repos/ann/app/topics", {"topics": ["forge"]})
+    release = await ann.post("/repos/ann/app/releases", {"tag_name": "v1", "body": "notes"})
+    assert release.status_code == 201, release.text
+    url = f"/api/v1/repos/ann/app/releases/{release.json()['id']}/assets?name=a.txt"
+    headers = ann.headers() | {"Content-Type": "application/octet-stream"}
+    assert (await world.http.post(url, content=ASSET, headers=headers)).status_code == 201
+    return repository
+
+
+def objects_of(account_id):
+    """Objects of each kind as issues sends them: annie is the account, and cat was imported."""
+
+    def with_accounts(value):
+        if isinstance(value, ImportedPerson):
+            return ImportedPerson(account_id=account_id) if value.name == "annie" else value
+        if isinstance(value, list):
+            return [with_accounts(one) for one in value]
+        if isinstance(value, msgspec.Struct):
+            fields = {name: with_accounts(getattr(value, name)) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+        return value
+
+    return {kind: with_accounts(objects) for kind, objects in OBJECTS.items() if kind in KINDS}
+
+
+async def begin(person):
+    """Begin an export, and return its name."""
+    answer = await person.post("/repos/ann/app/export")
+    assert answer.status_code == 202, answer.text
+    [*_, event] = await person.world.events("export.requested")
+    return event["name"]
+
+
+async def page(person, repository_id, sent):
+    url = f"/internal/exports/{repository_id}/pages"
+    answer = await person.call("POST", url, msgspec.to_builtins(sent), peer="issues")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def send_pages(person, repository_id, name, objects):
+    """Send a page of each kind as issues does, and return the last state."""
+    cursor, state = "", {}
+    for number, (kind, some) in enumerate(objects.items(), 1):
+        following = "" if number == len(objects) else str(number)
+        sent = ExportPage(name=name, cursor=cursor, following=following, **{kind: some})
+        state = await page(person, repository_id, sent)
+        cursor = following
+    return state
+
+
+async def exported(world, person, repository_id, objects):
+    """Export, and return the archive."""
+    name = await begin(person)
+    assert (await send_pages(person, repository_id, name, objects))["state"] == "ended"
+    assert await world.components.import_workers.step() == 1
+    answer = await person.get("/repos/ann/app/export/archive")
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+async def test_what_comes_out_goes_in_again(world, ann, app, tmp_path):
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    assert answer.headers["content-type"] == "application/zip"
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["error"], state["size"]) == ("done", "", len(answer.content))
+    assert state["counts"] == dict.fromkeys(objects_of(1), 1)
+    (tmp_path / "a.zip").write_bytes(answer.content)
+    manifest = verify(tmp_path / "a.zip", max_bytes=10**9)
+    assert (manifest.url, manifest.topics, manifest.counts["releases"]) == (
+        "http://ingot.test/ann/app", ["forge"], 1,
+    )  # fmt: skip
+    assert archives(world) == []
+
+    copy = (await send(ann, tmp_path / "a.zip", "?name=copy")).json()
+    assert await world.components.import_workers.step() == 1
+    objects = await read_all(ann, copy["id"])
+    assert {kind: len(some) for kind, some in objects.items()} == dict.fromkeys(KINDS, 1) | {"comments": 2}
+    [issue] = objects["issues"]
+    assert issue["author"] == {"account_id": 1, "name": "ann", "source_id": 1}
+    expected = msgspec.to_builtins(OBJECTS["issues"][0])
+    people = {"author", "assignees", "reactions"}
+    assert {key: issue[key] for key in issue if key not in people} == {
+        key: expected[key] for key in expected if key not in people
+    }
+    [pull] = objects["pulls"]
+    assert pull["author"] == {"account_id": -1, "name": "cat", "source_id": 71}
+    assert pull["reviews"][0]["comments"][0]["resolver"]["name"] == "cat"
+    for kind in ("labels", "milestones", "dependencies"):
+        assert objects[kind] == [msgspec.to_builtins(one) for one in OBJECTS[kind]]
+    for path in ("branches", "git/refs", "topics", "contents/README.md"):
+        was, here = (
+            (await ann.get(f"/repos/ann/app/{path}")).json(),
+            (await ann.get(f"/repos/ann/copy/{path}")).json(),
+        )
+        assert without_urls(here) == without_urls(was), path
+    [release] = (await ann.get("/repos/ann/copy/releases")).json()
+    assert (release["tag_name"], release["body"], release["author"]["login"]) == ("v1", "notes", "ann")
+    assert (await ann.call("GET", "/ann/copy/releases/download/v1/a.txt")).content == ASSET
+    assert (await download(ann, repo="ann/copy")).content == FILE
+
+
+def without_urls(value):
+    if isinstance(value, dict):
+        return {
+            name: without_urls(one) for name, one in value.items() if "url" not in name and name != "_links"
+        }
+    return [without_urls(one) for one in value] if isinstance(value, list) else value
+
+
+async def test_people_show_their_addresses_only(world, ann, app):
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.read("people.jsonl") == b'{"source_id":1,"name":"ann","email":"ann@example.org"}\n'
+        assert f"lfs/{oid_of(FILE)}" in archive.namelist()
+
+
+async def test_an_empty_repository_goes_out_and_in(world, ann, tmp_path):
+    repository = await ann.create("app")
+    answer = await exported(world, ann, repository["id"], {"labels": []})
+    (tmp_path / "a.zip").write_bytes(answer.content)
+    assert (await send(ann, tmp_path / "a.zip", "?name=copy")).status_code == 201
+    assert await world.components.import_workers.step() == 1
+    await read_all(ann, repository["id"] + 1)
+    assert (await ann.get("/repos/ann/copy")).json()["empty"] is True
+    assert (await ann.get("/repos/ann/copy/migration")).json()["status"] == "done"
+
+
+async def test_a_page_that_is_sent_twice_is_stored_once(world, ann, app):
+    name, labels = await begin(ann), OBJECTS["labels"]
+    first = ExportPage(name=name, cursor="", following="1", labels=labels)
+    assert await page(ann, app["id"], first) == {"state": "running", "cursor": "1"}
+    assert await page(ann, app["id"], first) == {"state": "running", "cursor": "1"}
+    url = f"/internal/exports/{app['id']}/state?name={name}"
+    assert (await ann.call("GET", url, peer="issues")).json() == {"state": "running", "cursor": "1"}
+    assert (await ann.get("/repos/ann/app/export")).json()["counts"] == {"labels": 1}
+
+
+async def test_an_export_that_was_replaced_gets_no_pages(world, ann, app):
+    name = await begin(ann)
+    assert (await ann.post("/repos/ann/app/export")).status_code == 409
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+    assert await begin(ann) != name
+    sent = ExportPage(name=name, cursor="", following="", labels=OBJECTS["labels"])
+    assert (await page(ann, app["id"], sent))["state"] == "ended"
+    assert (await ann.get("/repos/ann/app/export")).json()["counts"] == {}
+
+
+async def test_a_deleted_export_is_not_written(world, ann, app):
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+    await world.components.import_workers.step()
+    assert (await ann.get("/repos/ann/app/export")).status_code == 404
+    assert archives(world) == []
+
+
+async def test_an_archive_expires(world, ann, app):
+    await exported(world, ann, app["id"], objects_of(1))
+    jobs = world.components.jobs
+    await expire(world.database, jobs, "shard-0")
+    assert (await ann.get("/repos/ann/app/export/archive")).status_code == 200
+    table = world.database.metadata.tables["export"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(expires_at=now() - timedelta(seconds=1)))
+    await expire(world.database, jobs, "shard-0")
+    assert (await ann.get("/repos/ann/app/export/archive")).status_code == 404
+    await world.components.workers.step()
+    assert [page async for page in world.components.objects.list("exports")] in ([], [[]])
+
+
+@pytest.mark.parametrize("settings", [{"max_remote_bytes": 1000}])
+async def test_an_archive_above_the_limit_fails(world, ann):
+    repository = await ann.create("app")
+    await write(ann, "a.txt", "".join(str(number) for number in range(5000)))
+    name = await begin(ann)
+    await send_pages(ann, repository["id"], name, {"labels": OBJECTS["labels"]})
+    await world.components.import_workers.step()
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["too-large"])
+    assert archives(world) == []
+
+
+async def test_an_export_whose_pages_are_lost_fails(world, ann, app):
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+    table = world.database.metadata.tables["job"]
+    for _ in range(TRIES):
+        world.components.storage.sweep(older_than=0)
+        async with world.database.transaction() as tx:
+            await tx.execute(table.update().values(run_at=table.c.created_at))
+        await world.components.import_workers.step()
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["failed"])
+
+
+async def test_only_administrators_download(world, ann, bob, app):
+    await exported(world, ann, app["id"], objects_of(1))
+    await bob.create("mine")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    for method, path in (
+        ("GET", "export"), ("GET", "export/archive"), ("POST", "export"), ("DELETE", "export"),
+    ):  # fmt: skip
+        answer = await bob.call(method, f"/api/v1/repos/ann/app/{path}")
+        assert answer.status_code == 403, path
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "admin"})
+    assert (await bob.get("/repos/ann/app/export/archive")).status_code == 200
+
+
+async def test_a_token_needs_the_scope_of_issues(world, ann, app):
+    await exported(world, ann, app["id"], objects_of(1))
+    code = ann.but(scopes=frozenset({"write:repository"}))
+    assert (await code.get("/repos/ann/app/export/archive")).status_code == 403
+    assert (await code.post("/repos/ann/app/export")).status_code == 403

@@ -1,0 +1,250 @@
+"""Archives as sources: everything comes back as it was written, and nothing of a hostile one is used."""
+
+import json
+import stat
+import zipfile
+
+import pytest
+
+from ingot_repos.imports.clients.archive import ArchiveSource, open_archive, verify
+from ingot_repos.imports.clients.archive_layout import (
+    ARCHIVED_KINDS,
+    BUNDLE,
+    MOST_PAGE_OBJECTS,
+    ArchiveInvalid,
+    encode_lines,
+)
+from ingot_repos.imports.clients.source import SourceFailed
+
+from ..archive_builders import (
+    ASSET,
+    BUNDLE_BYTES,
+    COMMENT,
+    OBJECTS,
+    PULL,
+    write_archive,
+    zip_of,
+)
+
+BYTES = 1_000_000_000
+GOOD = [(BUNDLE, BUNDLE_BYTES)]
+
+
+def page_of(kind, *lines, path=""):
+    """The files of an archive with one page."""
+    text = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    return [*GOOD, (path or f"{kind}/00001.jsonl", text)]
+
+
+def line_of(kind, **changes):
+    return json.loads(encode_lines(OBJECTS[kind])) | changes
+
+
+async def test_everything_comes_back_as_it_was_written(tmp_path):
+    path = write_archive(tmp_path / "a.zip")
+    manifest, source = verify(path, max_bytes=BYTES), ArchiveSource(path)
+    assert (manifest.service, manifest.url) == ("gitea", "https://git.example.org/there/source")
+    for kind in ARCHIVED_KINDS:
+        page = await source.page(kind, "")
+        assert getattr(page, kind) == OBJECTS[kind], kind
+        assert (page.size, page.first, page.following, page.total) == (1, 1, "", 1)
+        assert await source.count(kind) == 1
+    assert (await source.page("pulls", "")).comments == PULL.comments
+    assert (await source.page("comments", "")).addresses == {(70, "annie"): "ann@example.org"}
+    assert (await source.topics(), await source.pull_offset()) == (["forge"], 0)
+    [asset] = OBJECTS["releases"][0].assets
+    async with source.file(asset.url) as (chunks, length):
+        assert (b"".join([chunk async for chunk in chunks]), length) == (ASSET, len(ASSET))
+
+
+async def test_pages_follow_each_other(tmp_path):
+    lines = [encode_lines(OBJECTS["comments"]), encode_lines([COMMENT, COMMENT])]
+    files = [(f"comments/0000{number}.jsonl", text) for number, text in enumerate(lines, 1)]
+    source = ArchiveSource(zip_of(tmp_path / "a.zip", [*GOOD, *files]))
+    first = await source.page("comments", "")
+    second = await source.page("comments", first.following)
+    assert (first.size, first.following, second.size, second.following) == (1, "2", 2, "")
+    assert first.first != second.first
+
+
+async def test_an_archive_names_no_account_of_this_server(tmp_path):
+    path = write_archive(tmp_path / "a.zip")
+    with zipfile.ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if b"account_id" in archive.read(name)]
+
+
+HOSTILE = {
+    "no archive": (b"PK, but no more", "damaged, or not a ZIP file"),
+    "an empty file": (b"", "damaged, or not a ZIP file"),
+}
+PATHS = (
+    "../evil", "/etc/passwd", "labels/../../evil", "a\\b", "git/hooks/update", "labels/1.jsonl",
+    "files/" + "A" * 64, "lfs/" + "a" * 63, "labels/0000\u0661.jsonl", "manifest.json/x",
+)  # fmt: skip
+
+
+def refusal(path, max_bytes=BYTES):
+    with pytest.raises(ArchiveInvalid) as error:
+        verify(path, max_bytes=max_bytes)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_that_is_no_archive_is_refused(tmp_path, name):
+    data, message = HOSTILE[name]
+    (tmp_path / "a.zip").write_bytes(data)
+    assert message in refusal(tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_outside_the_layout_is_refused(tmp_path, name):
+    path = zip_of(tmp_path / "a.zip", [*GOOD, (name, b"x")])
+    assert "is not in the layout" in refusal(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_a_link_is_refused(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo(BUNDLE)
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    assert "is a link" in refusal(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_files_with_one_path_are_refused(tmp_path):
+    assert "two files with one path" in refusal(zip_of(tmp_path / "a.zip", [*GOOD, *GOOD]))
+
+
+def test_other_compression_is_refused(tmp_path):
+    path = zip_of(tmp_path / "a.zip", GOOD, compression=zipfile.ZIP_BZIP2)
+    assert "another method than deflate" in refusal(path)
+
+
+def test_an_encrypted_file_is_refused(tmp_path):
+    path = zip_of(tmp_path / "a.zip", GOOD)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    assert "is encrypted" in refusal(path)
+
+
+def test_a_bomb_is_refused_before_it_is_read(tmp_path):
+    path = zip_of(tmp_path / "a.zip", [*GOOD, ("labels/00001.jsonl", bytes(80_000_000))])
+    assert path.stat().st_size < 200_000
+    assert "200 times as large as the archive" in refusal(path)
+
+
+def test_files_that_share_their_bytes_are_refused(tmp_path):
+    path = zip_of(
+        tmp_path / "a.zip", [*GOOD, ("comments/00001.jsonl", b"x" * 999)], compression=zipfile.ZIP_STORED
+    )
+    data = path.read_bytes()
+    start, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    entries, tail = data[start:end], bytearray(data[end:])
+    more = entries.replace(b"comments/00001", b"comments/00002")
+    tail[8:12] = (6).to_bytes(2, "little") * 2
+    tail[12:16] = len(entries + more).to_bytes(4, "little")
+    path.write_bytes(data[:start] + entries + more + tail)
+    assert refusal(path) in (
+        "the archive is damaged: its files overlap",
+        "the archive has two files with one path",
+    )
+
+
+def test_an_archive_above_the_limit_is_refused(tmp_path):
+    assert "more than 10 bytes" in refusal(zip_of(tmp_path / "a.zip", GOOD), max_bytes=10)
+
+
+def test_a_list_of_too_many_files_is_not_read(tmp_path):
+    path = zip_of(tmp_path / "a.zip", GOOD)
+    data = bytearray(path.read_bytes())
+    end = data.index(b"PK\x05\x06")
+    data[:0] = bytes(9_000_000)
+    data[end + 9_000_012 : end + 9_000_016] = (9_000_000).to_bytes(4, "little")
+    path.write_bytes(data)
+    assert refusal(path) == "the archive has too many files"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 2}, "the archive has version 2"),
+        ({"version": "1"}, "manifest.json: Expected `int`"),
+        ({"format": "other"}, "manifest.json: Invalid enum value"),
+        ({"service": "nobody"}, "the service 'nobody' is unknown"),
+        ({"files": []}, "the files of the archive are not those of manifest.json"),
+        ({"files": [{"path": BUNDLE, "size": 16, "sha256": "0" * 64}]}, "its sha256 differs"),
+        ({"files": [{"path": BUNDLE, "size": 16, "sha256": "0"}]}, "manifest.json: Expected `str` matching"),
+        ({"name": "x" * 101}, "manifest.json: Expected `str` of length <= 100"),
+    ],
+)
+def test_a_wrong_manifest_is_refused(tmp_path, changes, message):
+    assert message in refusal(zip_of(tmp_path / "a.zip", GOOD, **changes))
+
+
+def test_an_archive_without_a_manifest_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(BUNDLE, BUNDLE_BYTES)
+    assert "has no manifest.json" in refusal(tmp_path / "a.zip")
+
+
+def test_a_file_whose_name_is_not_its_hash_is_refused(tmp_path):
+    assert "its sha256 differs" in refusal(zip_of(tmp_path / "a.zip", [*GOOD, ("lfs/" + "a" * 64, b"x")]))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (page_of("labels", b"{"), "a page cannot be read"),
+        (page_of("labels", b"\xff\n"), "a page cannot be read"),
+        (page_of("labels", {"name": "x"}), "missing required field"),
+        (page_of("labels", b'{"source_id": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "deep"),
+        (page_of("labels"), "has 0 lines"),
+        (page_of("labels", *[line_of("labels")] * (MOST_PAGE_OBJECTS + 1)), "has 1001 lines"),
+        (page_of("labels", line_of("labels"), path="labels/00002.jsonl"), "labels/00001.jsonl is missing"),
+        (page_of("issues", line_of("issues", number=0)), "number is 0"),
+        (page_of("issues", line_of("issues", number=2**31)), "number is 2147483648"),
+        (page_of("issues", line_of("issues", number=2**70)), "number is 1180591620717411303424"),
+        (page_of("issues", line_of("issues", source_id=2**63)), "source_id is 9223372036854775808"),
+        (page_of("issues", line_of("issues", labels=[-2])), "labels is -2"),
+        (page_of("issues", line_of("issues", pin_order=1001)), "pin_order is 1001"),
+        (page_of("issues", line_of("issues", created_at="2020-01-02T03:04:05")), "created_at is not a time"),
+        (page_of("issues", line_of("issues", due_date="0001-01-01T00:00:00+14:00")), "due_date is not"),
+        (page_of("issues", line_of("issues", due_date="9999-12-31T23:00:00-14:00")), "due_date is not"),
+        (page_of("issues", line_of("issues", state="merged")), "a page cannot be read"),
+        (page_of("pulls", line_of("pulls", head_sha="../x")), "head_sha is not the id of a commit"),
+        (page_of("pulls", line_of("pulls", merge_sha="A" * 40)), "merge_sha is not the id of a commit"),
+        (page_of("times", line_of("times", seconds=-1)), "seconds is -1"),
+        (page_of("releases", line_of("releases")), "an asset has no file in the archive"),
+        (
+            page_of(
+                "releases",
+                line_of(
+                    "releases",
+                    assets=[{"name": "x", "url": "http://127.0.0.1/", "created_at": "2020-01-02T03:04:05Z"}],
+                ),
+            ),
+            "an asset has no file in the archive",
+        ),
+        ([*GOOD, ("people.jsonl", b'{"source_id": "x"}\n')], "a page cannot be read"),
+    ],
+)
+def test_a_page_with_wrong_values_is_refused(tmp_path, files, message):
+    assert message in refusal(zip_of(tmp_path / "a.zip", files))
+
+
+async def test_an_archive_that_was_removed_fails_the_import(tmp_path):
+    source = ArchiveSource(tmp_path / "none.zip")
+    with pytest.raises(SourceFailed) as error:
+        await source.page("labels", "")
+    assert error.value.fault == "archive"
+    with pytest.raises(SourceFailed):
+        await source.topics()
+
+
+def test_a_file_of_the_archive_is_copied(tmp_path):
+    with open_archive(write_archive(tmp_path / "a.zip")) as archive:
+        archive.copy(BUNDLE, tmp_path / "x.bundle")
+    assert (tmp_path / "x.bundle").read_bytes() == BUNDLE_BYTES
