@@ -51,7 +51,7 @@ async def test_everything_comes_back_as_it_was_written(tmp_path):
         assert await source.count(kind) == 1
     assert (await source.page("pulls", "")).comments == PULL.comments
     assert (await source.page("comments", "")).addresses == {(70, "annie"): "ann@example.org"}
-    assert (await source.topics(), await source.pull_offset()) == (["forge"], 0)
+    assert ((await source.settings()).topics, await source.pull_offset()) == (["forge"], 0)
     [asset] = OBJECTS["releases"][0].assets
     async with source.file(asset.url) as (chunks, length):
         assert (b"".join([chunk async for chunk in chunks]), length) == (ASSET, len(ASSET))
@@ -241,7 +241,7 @@ async def test_an_archive_that_was_removed_fails_the_import(tmp_path):
         await source.page("labels", "")
     assert error.value.fault == "archive"
     with pytest.raises(SourceFailed):
-        await source.topics()
+        await source.settings()
 
 
 def test_a_file_of_the_archive_is_copied(tmp_path):

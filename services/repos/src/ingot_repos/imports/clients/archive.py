@@ -34,7 +34,15 @@ from ingot_repos.imports.clients.archive_layout import (
     decode_lines,
     page_path,
 )
-from ingot_repos.imports.clients.source import SOURCES, Kind, PersonKey, SourceFailed, SourcePage
+from ingot_repos.imports.clients.source import (
+    SOURCES,
+    Kind,
+    PersonKey,
+    SourceFailed,
+    SourcePage,
+    SourceRules,
+    SourceSettings,
+)
 
 MOST_INDEX_BYTES = 8 * 1024 * 1024
 """Limit of one read: the ZIP module reads the whole list of files at once."""
@@ -227,8 +235,13 @@ class ArchiveSource:
         """Return the offset that the numbers of pull requests already have."""
         return (await self._manifest()).pull_offset
 
-    async def topics(self) -> list[str]:
-        return (await self._manifest()).topics
+    async def settings(self) -> SourceSettings:
+        manifest = await self._manifest()
+        return SourceSettings(topics=manifest.topics, description=manifest.description)
+
+    async def rules(self) -> SourceRules:
+        """Return no rules: archives have none."""
+        return SourceRules()
 
     async def count(self, kind: Kind) -> int | None:
         return (await self._manifest()).counts.get(kind)
