@@ -226,7 +226,7 @@ def test_only_hooks_mail_and_mirrors_reach_the_internet_and_no_private_range(ser
         for peer in rule.get("to", ())
         if "ipBlock" in peer
     ]
-    expected = {"hooks": {80, 443}, "mail": {25, 443, 465, 587}, "repos": {22, 80, 443, 9418}}
+    expected = {"hooks": {80, 443}, "mail": {25, 143, 443, 465, 587, 993}, "repos": {22, 80, 443, 9418}}
     if service not in expected:
         assert not blocks
         return

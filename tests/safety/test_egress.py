@@ -14,7 +14,7 @@ from .name_server import INNER_HOSTS, MOVING, NAMES, PRIVATE, PUBLIC
 
 ROOT = Path(__file__).parents[2]
 CONNECTION = re.compile(
-    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|ldap3|open_connection|create_connection)\b"
+    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|ldap3|imaplib|open_connection|create_connection)\b"
 )
 WAYS_OUT = {
     "hooks/endpoints/clients/http.py",
@@ -29,7 +29,7 @@ WAYS_OUT = {
     "repos/git/remote/helper_programs.py",  # what git calls to reach the proxy
 }
 """Modules of services that connect to what users name. The tests of this file make each of them do so."""
-OF_OPERATORS = {"mail/smtp/clients.py"}
+OF_OPERATORS = {"mail/mailboxes/clients.py", "mail/smtp/clients.py"}
 """Modules of services that connect to what the operator names in the settings, and to nothing else."""
 REFUSED = re.compile("nothing is sent there unless|may not be reached from here")
 

@@ -27,6 +27,7 @@ from ingot_mail.mails.components import MailComponents
 from ingot_mail.mails.jobs.contents import Clients, Contents
 from ingot_mail.mails.jobs.sending import MailWorker
 from ingot_mail.preferences.components import PreferenceComponents
+from ingot_mail.replies.components import ReplyComponents
 from ingot_mail.reply_addresses.rules import ReplyAddresses
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import SmtpPool
@@ -71,6 +72,9 @@ class World:
         parts = self.app.state[PARTS]
         self.links = parts[PreferenceComponents].links
         self.addresses = ReplyAddresses(settings)
+        receive = parts[ReplyComponents].receive
+        assert receive is not None
+        self.receive = receive
         self.worker = MailWorker(
             self.db,
             settings,

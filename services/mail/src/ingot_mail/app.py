@@ -9,13 +9,17 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.http.app import service_app
 from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_chassis.http.parts import PARTS, Parts
+from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import assemble
+from ingot_chassis.settings import SettingsError
 from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
 from ingot_mail.clients.repos import HttpRepos
+from ingot_mail.mailboxes.jobs import MailboxPoller
 from ingot_mail.mails import api as mails
 from ingot_mail.mails.components import MailComponents
 from ingot_mail.mails.jobs.contents import Clients, Contents
@@ -78,6 +82,15 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         parts.close.append(pool.close)
         worker = MailWorker(database, settings, queue, contents, pool, links, addresses)
         parts.loops.append(("mail sends", worker.run))
+    if settings.imap_host:
+        if receiver is None:
+            raise SettingsError(["INGOT_MAIL_IMAP_HOST needs INGOT_MAIL_SMTP_HOST and …_REPLY_ADDRESS"])
+        jobs = Jobs(database)
+        poller = MailboxPoller(jobs, settings, receiver.receive)
+        workers = Workers("mail", jobs, poller.work(), concurrency=1)
+        parts.start.append(poller.schedule)
+        parts.tasks += workers.tasks()
+        parts.loops += workers.loops()
     return service_app(
         parts,
         routes=[*mails.routes, *preferences.routes, *replies.routes],

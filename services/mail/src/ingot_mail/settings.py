@@ -92,6 +92,37 @@ class Settings(ServiceSettings, kw_only=True):
             "20 characters; empty: it may not."
         ),
     ] = ""
+    imap_host: Annotated[
+        str,
+        msgspec.Meta(description="IMAP server of the mailbox that takes replies; empty: none is polled."),
+    ] = ""
+    imap_port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="Port of the IMAP server.")] = 993
+    imap_security: Annotated[
+        Literal["tls", "starttls", "none"],
+        msgspec.Meta(
+            description="`tls` encrypts from the start, `starttls` requires it, `none` is for a server on "
+            "this machine."
+        ),
+    ] = "tls"
+    imap_ca_file: Annotated[
+        str,
+        msgspec.Meta(description="PEM file of the authorities that sign the server; empty: the system's."),
+    ] = ""
+    imap_user: Annotated[str, msgspec.Meta(description="Account at the IMAP server.")] = ""
+    imap_password: Annotated[str, msgspec.Meta(description="Password at the IMAP server.")] = ""
+    imap_folder: Annotated[
+        str, msgspec.Meta(min_length=1, description="Folder whose unseen mails are received.")
+    ] = "INBOX"
+    imap_done_folder: Annotated[
+        str,
+        msgspec.Meta(
+            description="Existing folder to which received mails are moved; empty: they are marked as seen "
+            "and stay."
+        ),
+    ] = ""
+    imap_seconds: Annotated[
+        int, msgspec.Meta(ge=5, le=3600, description="Time between two polls of the mailbox.")
+    ] = 60
     reply_max_bytes: Annotated[
         int,
         msgspec.Meta(
