@@ -2,7 +2,7 @@
 
 import pytest
 
-from .counterparts import running_slapd
+from ingot_testing.slapd import running_slapd
 
 
 @pytest.fixture

@@ -11,20 +11,11 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients import ldap
 from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.sources.store import sources
+from ingot_testing.slapd import BASE, GROUPS, PASSWORD, PEOPLE, SERVICE_DN, SERVICE_PASSWORD, Authority
 
 from ..providers.counterparts import Visitor
 from ..world import PASSWORD as LOCAL_PASSWORD
-from .counterparts import (
-    BASE,
-    GROUPS,
-    PASSWORD,
-    PEOPLE,
-    SERVICE_DN,
-    SERVICE_PASSWORD,
-    Authority,
-    add_source,
-    config_of,
-)
+from .counterparts import add_source, config_of
 from .test_sign_ins import login_of, sign_in
 
 DIRECT = {"bind_dn": "", "user_dn": f"uid={{name}},{PEOPLE}"}

@@ -7,9 +7,10 @@ from urllib.parse import quote
 import pytest
 
 from ingot_chassis.db.audit import list_entries
+from ingot_testing.slapd import PASSWORD
 
 from ..matrix import GIF, ssh_key
-from .counterparts import PASSWORD, add_source
+from .counterparts import add_source
 from .test_synchronization import synchronize
 
 KEYS = {"ssh_key_attribute": "sshPublicKey"}

@@ -5,9 +5,10 @@ import pytest
 from ingot_chassis.db.audit import list_entries
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.sessions.rules import stamp_of
+from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, SERVICE_DN
 
 from ..providers.counterparts import Visitor
-from .counterparts import GROUPS, PASSWORD, PEOPLE, SERVICE_DN, add_source
+from .counterparts import add_source
 
 
 async def sign_in(site, name, password=PASSWORD):

@@ -11,8 +11,9 @@ from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients import connections
 from ingot_identity.sources.rules.configs import read_ldap, write_config
 from ingot_identity.sources.store import identities, sources
+from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, running_slapd
 
-from .counterparts import GROUPS, PASSWORD, PEOPLE, add_source, running_slapd
+from .counterparts import add_source
 from .test_sign_ins import GROUP_FILTER, add_team, members_of
 
 
