@@ -9,7 +9,9 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
+from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.store.deploy_keys import deploy_key
+from ingot_repos.catalog.store.tables import account
 from ingot_repos.git.protocol import fetch_cache
 from ingot_repos.transport.ssh.upstreams import AppUpstream
 from ingot_testing.processes import free_port
@@ -199,6 +201,22 @@ async def test_a_key_of_two_creators_opens_the_repository_of_the_active_one(
     world.identity.accounts[1] = msgspec.structs.replace(world.identity.accounts[1], active=False)
     code, said = await clones(client, "ann/app", tmp_path / "refused")
     assert (code, REFUSED in said) == (128, True), said
+    code, said = await clones(client, "bob/app", tmp_path / "allowed")
+    assert code == 0, said
+
+
+async def test_creators_who_may_not_sign_in_do_not_hide_the_key_of_another_one(
+    world, ann, bob, client_of, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(deploy_keys, "MOST_CREATORS", 1)
+    await ann.create("app", private=True)
+    await bob.create("app", private=True)
+    client = client_of("robot")
+    await let_in(ann, client)
+    await let_in(bob, client, "bob/app")
+    world.identity.accounts[1] = msgspec.structs.replace(world.identity.accounts[1], active=False)
+    async with world.database.transaction() as tx:
+        await tx.execute(update(account).where(account.c.id == 1).values(active=False))
     code, said = await clones(client, "bob/app", tmp_path / "allowed")
     assert code == 0, said
 

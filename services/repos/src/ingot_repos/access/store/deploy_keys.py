@@ -25,7 +25,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
-from ingot_repos.catalog.store.tables import metadata
+from ingot_repos.catalog.store.tables import account, metadata
 
 deploy_key = Table(
     "deploy_key",
@@ -87,13 +87,23 @@ async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> Dep
 
 
 async def list_by_creator(db: Executor, fingerprint: str, limit: int) -> Sequence[DeployKeyRow]:
-    """List the keys with this fingerprint in all repositories, the first one of each creator."""
+    """List the keys with this fingerprint in all repositories, the first one of each creator.
+
+    Keys that stopped with their creators come last, as far as copies of accounts tell. So a limit leaves out
+    no other key for them.
+    """
     firsts = (
         select(func.min(deploy_key.c.id))
         .where(deploy_key.c.fingerprint == fingerprint)
         .group_by(deploy_key.c.creator_id)
     )
-    statement = select(deploy_key).where(deploy_key.c.id.in_(firsts)).order_by(deploy_key.c.id)
+    is_valid = func.coalesce(account.c.active, deploy_key.c.creator_id.is_(None))
+    statement = (
+        select(deploy_key)
+        .outerjoin(account, account.c.id == deploy_key.c.creator_id)
+        .where(deploy_key.c.id.in_(firsts))
+        .order_by(is_valid.desc(), deploy_key.c.id)
+    )
     return await fetch_all(db, statement.limit(limit), DeployKeyRow)
 
 
