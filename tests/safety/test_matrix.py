@@ -44,7 +44,8 @@ AS_FOR_THE_OWNER = {"open": (404,), "as the owner": (403, 404)}
 """Other statuses that are allowed, to the owner of the target as well."""
 NOTHING_THERE = {
     "nobody made one": """
-        GET ~/actions/variables/{name}, GET ~/export, DELETE ~/export, GET ~/export/archive, GET ~/migration, POST ~/migration, DELETE ~/migration,
+        GET ~/actions/variables/{name}, GET ~/export, DELETE ~/export, GET ~/export/archive,
+        GET ~/migration, POST ~/migration, DELETE ~/migration,
         GET ~/push_mirrors/{name}, GET ~/hooks/{hook_id}/deliveries/{delivery_id}, GET ~/commits/{sha}/pull,
         GET ~/editorconfig/{filepath}, GET ~/git/notes/{sha}, GET ~/pulls/{index}/merge,
         GET ~/pulls/{index}/merge/scheduled, POST ~/reparent/accept, POST ~/reparent/reject,

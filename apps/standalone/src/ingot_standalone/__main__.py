@@ -1,4 +1,4 @@
-"""``ingot up | backup | restore | doctor | admin create-user | admin reset-password | version``."""
+"""``ingot up | backup | restore | export | import | doctor | admin … | version``."""
 
 import argparse
 import asyncio
@@ -29,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "doctor": _doctor,
         "backup": _backup,
         "restore": _restore,
+        "export": _export,
+        "import": _import,
         "create-user": _create_user,
         "reset-password": _reset_password,
     }[options.command]
@@ -66,6 +68,20 @@ def _parser() -> argparse.ArgumentParser:
         help="a backup, or the folder of them: the newest",
     )
     _add_data_option(restore)
+    export = commands.add_parser("export", help="write a repository of any Ingot into an archive")
+    export.add_argument("repository", help="address of its page; INGOT_TOKEN has the token")
+    export.add_argument("archive", type=Path, help="the new file")
+    move = commands.add_parser("import", help="create a repository of any Ingot out of an archive")
+    move.add_argument("archive", type=Path, help="the file")
+    move.add_argument("repository", help="address of its new page; INGOT_TOKEN has the token")
+    move.add_argument(
+        "--private",
+        action=argparse.BooleanOptionalAction,
+        help="hide it, or show it; without this option it is as it was",
+    )
+    move.add_argument(
+        "--map-logins", action="store_true", help="administrators: accounts with the same login are authors"
+    )
     admin = commands.add_parser("admin", help="users, on the data folder; the server may run meanwhile")
     tasks = admin.add_subparsers(dest="command", required=True, metavar="TASK")
     create = tasks.add_parser("create-user", help="create a user, who can sign in at once")
@@ -132,6 +148,20 @@ async def _restore(options: argparse.Namespace) -> None:
     say(f"{folder.path} is what {backup} was. Start it with: ingot up --data {folder.path}")
     for line in await findings(folder, repair=True):
         say(line)
+
+
+async def _export(options: argparse.Namespace) -> None:
+    from ingot_standalone.archives import export
+
+    await export(options.repository, options.archive)
+
+
+async def _import(options: argparse.Namespace) -> None:
+    from ingot_standalone.archives import import_archive
+
+    await import_archive(
+        options.archive, options.repository, private=options.private, map_logins=options.map_logins
+    )
 
 
 async def _create_user(options: argparse.Namespace) -> None:

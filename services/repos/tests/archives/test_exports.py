@@ -203,6 +203,8 @@ async def test_an_archive_expires(world, ann, app):
     table = world.database.metadata.tables["export"]
     async with world.database.transaction() as tx:
         await tx.execute(table.update().values(expires_at=now() - timedelta(seconds=1)))
+    await expire(world.database, jobs, "another")
+    assert (await ann.get("/repos/ann/app/export/archive")).status_code == 200
     await expire(world.database, jobs, "shard-0")
     assert (await ann.get("/repos/ann/app/export/archive")).status_code == 404
     await world.components.workers.step()

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from ingot_repos.imports.clients import archive
 from ingot_repos.imports.clients.archive import ArchiveSource, open_archive, verify
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,
@@ -69,8 +70,8 @@ async def test_pages_follow_each_other(tmp_path):
 
 async def test_an_archive_names_no_account_of_this_server(tmp_path):
     path = write_archive(tmp_path / "a.zip")
-    with zipfile.ZipFile(path) as archive:
-        assert not [name for name in archive.namelist() if b"account_id" in archive.read(name)]
+    with zipfile.ZipFile(path) as opened:
+        assert not [name for name in opened.namelist() if b"account_id" in opened.read(name)]
 
 
 HOSTILE = {
@@ -105,10 +106,10 @@ def test_a_path_outside_the_layout_is_refused(tmp_path, name):
 
 def test_a_link_is_refused(tmp_path):
     path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w") as opened:
         info = zipfile.ZipInfo(BUNDLE)
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(info, "/etc/passwd")
+        opened.writestr(info, "/etc/passwd")
     assert "is a link" in refusal(path)
 
 
@@ -157,6 +158,11 @@ def test_an_archive_above_the_limit_is_refused(tmp_path):
     assert "more than 10 bytes" in refusal(zip_of(tmp_path / "a.zip", GOOD), max_bytes=10)
 
 
+def test_too_many_pages_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_PAGES_BYTES", 10)
+    assert "the pages have more than 10 bytes" in refusal(write_archive(tmp_path / "a.zip"))
+
+
 def test_a_list_of_too_many_files_is_not_read(tmp_path):
     path = zip_of(tmp_path / "a.zip", GOOD)
     data = bytearray(path.read_bytes())
@@ -185,8 +191,8 @@ def test_a_wrong_manifest_is_refused(tmp_path, changes, message):
 
 
 def test_an_archive_without_a_manifest_is_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr(BUNDLE, BUNDLE_BYTES)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as opened:
+        opened.writestr(BUNDLE, BUNDLE_BYTES)
     assert "has no manifest.json" in refusal(tmp_path / "a.zip")
 
 
@@ -245,6 +251,6 @@ async def test_an_archive_that_was_removed_fails_the_import(tmp_path):
 
 
 def test_a_file_of_the_archive_is_copied(tmp_path):
-    with open_archive(write_archive(tmp_path / "a.zip")) as archive:
-        archive.copy(BUNDLE, tmp_path / "x.bundle")
+    with open_archive(write_archive(tmp_path / "a.zip")) as opened:
+        opened.copy(BUNDLE, tmp_path / "x.bundle")
     assert (tmp_path / "x.bundle").read_bytes() == BUNDLE_BYTES

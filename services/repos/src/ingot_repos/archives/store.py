@@ -22,8 +22,9 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.catalog.store.tables import metadata
+from ingot_repos.catalog.store.tables import metadata, repository
 
 export = Table(
     "export",
@@ -75,16 +76,17 @@ def counts_of(row: ExportRow) -> dict[str, PageCount]:
     return msgspec.json.decode(row.counts, type=dict[str, PageCount])
 
 
-async def add(tx: Executor, repository_id: int, uuid: str, user_id: int) -> None:
-    await tx.execute(
-        export.insert().values(
-            repository_id=repository_id,
-            uuid=uuid,
-            user_id=user_id,
-            state=ImportState.RUNNING,
-            created_at=now(),
-        )
-    )
+async def add(tx: Executor, repository_id: int, uuid: str, user_id: int) -> bool:
+    """Add a running export. Return False if the repository has one."""
+    values = {
+        "repository_id": repository_id,
+        "uuid": uuid,
+        "user_id": user_id,
+        "state": ImportState.RUNNING,
+        "created_at": now(),
+    }
+    added = await tx.execute(insert(tx, export).values(values).on_conflict_do_nothing())
+    return added.rowcount == 1
 
 
 async def get(db: Executor, repository_id: int) -> ExportRow | None:
@@ -116,8 +118,11 @@ async def remove(tx: Executor, uuid: str) -> bool:
     return (await tx.execute(delete(export).where(export.c.uuid == uuid))).rowcount == 1
 
 
-async def list_expired(db: Executor, at: datetime) -> Sequence[ExportRow]:
-    return await fetch_all(db, select(export).where(export.c.expires_at <= at), ExportRow)
+async def list_expired(db: Executor, shard: str, at: datetime) -> Sequence[ExportRow]:
+    """Return the exports of a shard that expired until ``at``."""
+    statement = select(export).join(repository, repository.c.id == export.c.repository_id)
+    statement = statement.where(repository.c.shard == shard, export.c.expires_at <= at)
+    return await fetch_all(db, statement, ExportRow)
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:

@@ -68,7 +68,8 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, user_id: int, shard: str
             raise Conflict("an export is running; cancel it first")
         await remove(tx, jobs, earlier, shard)
     name = str(uuid.uuid4())
-    await store.add(tx, repository_id, name, user_id)
+    if not await store.add(tx, repository_id, name, user_id):
+        raise Conflict("an export is running; cancel it first")
     tx.emit(ExportRequested(repository_id=repository_id, name=name), key=repository_id)
 
 
@@ -166,9 +167,9 @@ def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:
 
 
 async def expire(database: Database, jobs: Jobs, shard: str) -> None:
-    """Delete the archives that are older than ``LIFETIME_DAYS``."""
+    """Delete the archives of a shard that are older than ``LIFETIME_DAYS``."""
     async with database.transaction() as tx:
-        for row in await store.list_expired(tx, now()):
+        for row in await store.list_expired(tx, shard, now()):
             await remove(tx, jobs, row, shard)
 
 

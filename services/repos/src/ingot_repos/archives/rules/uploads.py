@@ -3,6 +3,8 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +20,8 @@ from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 FIELD = "attachment"
 """The field of the form with the archive."""
 BLOCK = 1024 * 1024
+_VERIFICATIONS = ThreadPoolExecutor(2, thread_name_prefix="verify-archive")
+"""Threads of their own: a large archive takes a minute, and other work uses the usual threads."""
 
 
 async def receive(storage: Storage, chunks: AsyncIterable[bytes], *, max_bytes: int) -> str:
@@ -58,7 +62,8 @@ async def read_manifest(storage: Storage, name: str, *, max_bytes: int) -> Manif
 
     path = storage.archive_folder(name) / ARCHIVE
     try:
-        manifest = await asyncio.to_thread(verify, path, max_bytes=max_bytes)
+        work = partial(verify, path, max_bytes=max_bytes)
+        manifest = await asyncio.get_running_loop().run_in_executor(_VERIFICATIONS, work)
     except ArchiveInvalid as error:
         raise Invalid.field(FIELD, "archive", str(error)) from None
     if not is_valid_ref_name(manifest.default_branch):

@@ -51,6 +51,8 @@ MOST_EXPANSION = 200
 """Limit of the size of all files divided by that of the archive, if they have more than ``SMALL`` bytes."""
 SMALL = 64 * 1024 * 1024
 MOST_PEOPLE_BYTES = 16 * 1024 * 1024
+MOST_PAGES_BYTES = 1024 * 1024 * 1024
+"""Limit of all pages together: each value of them is checked."""
 _DAMAGED = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -164,6 +166,8 @@ def verify(path: Path, *, max_bytes: int) -> Manifest:
             raise ArchiveInvalid(f"the files of the archive are not those of {MANIFEST}")
         if sum(one.size for one in manifest.files) > max_bytes:
             raise ArchiveInvalid(f"the archive has more than {max_bytes:,} bytes")
+        if sum(one.size for one in manifest.files if one.path.endswith(".jsonl")) > MOST_PAGES_BYTES:
+            raise ArchiveInvalid(f"the pages have more than {MOST_PAGES_BYTES:,} bytes")
         if manifest.service not in SOURCES:
             raise ArchiveInvalid(f"{MANIFEST}: the service {manifest.service!r} is unknown")
         for one in manifest.files:

@@ -1,0 +1,99 @@
+"""``ingot export`` and ``ingot import``: their errors. An end-to-end test moves a repository."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .ingot_command import ingot
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every request with ``status``, ``headers`` and ``body``, and records it."""
+
+    def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.requests: list[tuple[str, str, str]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                server.requests.append((self.command, self.path, self.headers.get("Authorization", "")))
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST  # noqa: N815 - the name of the library
+
+            def log_message(self, *_: object) -> None:
+                """Quiet."""
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/ann/demo"
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    servers: list[Server] = []
+
+    def start(*answer: Any, **headers: str) -> Server:
+        server = Server(*answer, **headers)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    "address", ["", "demo", "/ann/demo", "ftp://x/ann/demo", "http://x/demo", "http://ann:secret@x/ann/demo"]
+)
+def test_what_is_no_address_of_a_repository_is_refused(address: str, tmp_path: Path) -> None:
+    error = ingot("export", address, str(tmp_path / "a.zip")).error_line
+    assert "is not the address of a repository" in error
+
+
+def test_a_file_that_exists_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_text("mine")
+    error = ingot("export", "http://127.0.0.1:1/ann/demo", str(tmp_path / "a.zip")).error_line
+    assert "exists; name another file" in error
+    assert (tmp_path / "a.zip").read_text() == "mine"
+
+
+def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    error = ingot("export", "http://127.0.0.1:1/ann/demo", str(tmp_path / "a.zip")).error_line
+    assert "http://127.0.0.1:1 does not answer" in error
+
+
+def test_an_archive_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    error = ingot("import", str(tmp_path / "a.zip"), "http://127.0.0.1:1/ann/demo").error_line
+    assert "a.zip does not exist" in error
+
+
+def test_the_reason_of_a_refusal_is_shown(tmp_path: Path, serve: Any) -> None:
+    body = b'{"message": "no", "errors": [{"message": "the archive has version 7;\\n1 can be imported"}]}'
+    (tmp_path / "a.zip").write_bytes(b"x")
+    server = serve(422, body)
+    error = ingot("import", str(tmp_path / "a.zip"), server.url, INGOT_TOKEN="t0ken").error_line
+    assert "refuses it (422): the archive has version 7; 1 can be imported" in error
+    assert server.requests == [("POST", "/api/v1/repos/migrate/archive?owner=ann&name=demo", "token t0ken")]
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_gets_no_token(tmp_path: Path, serve: Any, status: int) -> None:
+    other = serve(200)
+    server = serve(status, Location=other.url)
+    error = ingot("export", server.url, str(tmp_path / "a.zip"), INGOT_TOKEN="t0ken").error_line
+    assert f"refuses it ({status})" in error
+    assert other.requests == []
