@@ -1,5 +1,7 @@
 """Teams of imports, which repos asks for."""
 
+import json
+
 import pytest
 
 from ingot_contracts.identity.events import MembershipChanged
@@ -118,3 +120,33 @@ async def test_only_repos_brings_teams(world, acme):
     path = f"/internal/organizations/{await id_of(world, 'acme')}/imported-teams"
     assert (await world.http.post(path, json=TEAM)).status_code == 404
     assert (await world.post_as_peer("/internal/organizations/999/imported-teams", TEAM)).status_code == 404
+
+
+async def entries(world, action):
+    table = world.database.metadata.tables["audit_entry"]
+    async with world.database.read() as db:
+        rows = (await db.execute(table.select().where(table.c.action == action).order_by(table.c.id))).all()
+    return [(row.actor, row.actor_id, row.via, row.subject, json.loads(row.details)) for row in rows]
+
+
+async def test_the_audit_log_names_who_imported_teams_and_members(world, acme):
+    ann, sam, mia = [await id_of(world, name) for name in ("ann", "sam", "mia")]
+    subject = f"of organization {await id_of(world, 'acme')}"
+    before = len(await entries(world, "team.create"))
+    brought = await bring(world, members=[sam], requested_by=ann)
+    created = (await entries(world, "team.create"))[before:]
+    [(actor, actor_id, via, named, details)] = created
+    assert (actor, actor_id, via, named) == ("ann", ann, "import", f"team crew ({brought['id']}) {subject}")
+    assert (details["units"], details["import_id"]) == (["repo.code: write"], 7)
+    await bring(world, members=[sam, mia], requested_by=ann)
+    added = [one for one in await entries(world, "team.add_member") if one[2] == "import"]
+    assert [(one[0], one[3], one[4]) for one in added] == [
+        ("ann", named, {"user": name, "import_id": 7}) for name in ("sam", "mia")
+    ]
+    assert len(await entries(world, "team.create")) == before + 1
+
+
+async def test_a_refused_team_has_no_entry(world, acme):
+    before = await entries(world, "team.create")
+    await bring(world, name="devs", requested_by=await id_of(world, "ann"))
+    assert await entries(world, "team.create") == before

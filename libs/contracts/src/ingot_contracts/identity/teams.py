@@ -50,6 +50,7 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     permissions than admin. ``is_new``: the import has created the organization. In another one no team gets
     all repositories or may create some, and the owners stay. If it is private, only its members join teams.
     ``addresses`` has those by which members were found: without a confirmation of it, a user does not join.
+    ``requested_by`` is the administrator who imports, for the audit log; 0 from an older release.
     """
 
     import_id: _Id
@@ -63,6 +64,7 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool = False
     members: Annotated[list[_Id], msgspec.Meta(max_length=MOST_IMPORTED_MEMBERS)] = []
     addresses: dict[_Id, str] = {}
+    requested_by: _Id = 0
 
 
 class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):

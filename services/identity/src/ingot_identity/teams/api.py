@@ -184,11 +184,8 @@ async def create_team(request: IdentityRequest, data: CreateTeamOption) -> Team:
         await request.audit(
             tx,
             "team.create",
-            _subject(row),
-            permission=teams.permission_of(row),
-            units=[f"{unit}: {level}" for unit, level in teams.units_map_of(row).items()],
-            includes_all_repositories=row.includes_all_repositories,
-            can_create_org_repo=row.can_create_org_repo,
+            teams.audit_subject(row),
+            **teams.audit_details(row),
         )
         return await _with_organization(request, tx, row)
 
@@ -220,7 +217,7 @@ async def edit_team(request: IdentityRequest, team_id: int, data: EditTeamOption
         await request.audit(
             tx,
             "team.edit",
-            _subject(row),
+            teams.audit_subject(row),
             permission=teams.permission_of(row),
             units=[f"{unit}: {level}" for unit, level in teams.units_map_of(row).items()],
             includes_all_repositories=teams.has_everything(row),
@@ -241,7 +238,7 @@ async def delete_team(request: IdentityRequest, team_id: int) -> None:
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
         await teams.delete(tx, team_id)
-        await request.audit(tx, "team.delete", _subject(_team(request)))
+        await request.audit(tx, "team.delete", teams.audit_subject(_team(request)))
 
 
 @get(
@@ -288,7 +285,7 @@ async def add_member(request: IdentityRequest, team_id: int, username: str) -> N
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
         await teams.add_member(tx, team_id, user.id)
-        await request.audit(tx, "team.add_member", _subject(_team(request)), user=user.login)
+        await request.audit(tx, "team.add_member", teams.audit_subject(_team(request)), user=user.login)
 
 
 @delete(
@@ -303,12 +300,7 @@ async def remove_member(request: IdentityRequest, team_id: int, username: str) -
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))
         await teams.remove_member_by_hand(tx, team_id, user.id)
-        await request.audit(tx, "team.remove_member", _subject(_team(request)), user=user.login)
-
-
-def _subject(row: TeamRow) -> str:
-    """Return the subject of an entry in the audit log."""
-    return f"team {row.name} ({row.id}) of organization {row.organization_id}"
+        await request.audit(tx, "team.remove_member", teams.audit_subject(_team(request)), user=user.login)
 
 
 routes = [

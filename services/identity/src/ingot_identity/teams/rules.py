@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, cast
 
+from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound
+from ingot_chassis.operations import Detail
 from ingot_contracts.identity.events import CredentialsRevoked, TeamDeleted, TeamEdited
 from ingot_contracts.identity.teams import OWNERS, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNIT_LEVELS, UNITS, Unit, UnitLevel, write_levels
@@ -34,6 +36,8 @@ WIDER_VISIBILITIES = ("public",)
 """Requests for a wider visibility are ignored. Requests for a narrower one are rejected."""
 GRANTED = ("permission", "units", "unit_levels", "includes_all_repositories", "can_create_org_repo")
 """The columns from which a principal's permissions are computed."""
+IMPORT = "import"
+"""The way in which an import acts, in the audit log."""
 MOST_TEAMS = 1_000
 """Maximum teams of one member in one organization, because an event and a principal list all of them."""
 
@@ -69,13 +73,30 @@ async def create(
     return await get_team(tx, team_id)
 
 
+def audit_subject(row: TeamRow) -> str:
+    """Return the subject of an entry in the audit log."""
+    return f"team {row.name} ({row.id}) of organization {row.organization_id}"
+
+
+def audit_details(row: TeamRow) -> dict[str, Detail]:
+    """Return the rights of a new team for its entry in the audit log."""
+    return {
+        "permission": permission_of(row),
+        "units": [f"{unit}: {level}" for unit, level in units_map_of(row).items()],
+        "includes_all_repositories": row.includes_all_repositories,
+        "can_create_org_repo": row.can_create_org_repo,
+    }
+
+
 async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> ImportedTeam:
     """Create the team of an import, or find it, and add those of its members who may join. Raises NotFound.
 
     A team that another import or a person created keeps its rights and its members. Users who may not sign
-    in do not join.
+    in do not join. The audit log names the administrator who imports.
     """
     organization = await lock_for_update(tx, organization_id)
+    importer = await accounts.get(tx, new.requested_by)
+    actor = Actor(new.requested_by, importer.login if importer is not None else "", IMPORT)
     if organization.kind != AccountKind.ORGANIZATION:
         raise NotFound
     if new.permission == "owner":
@@ -84,13 +105,16 @@ async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> Imported
     else:
         row = await store.get_imported(tx, organization_id, new.import_id, new.source_id)
         try:
-            team_id = row.team_id if row is not None else await _create_imported(tx, organization_id, new)
+            team_id = (
+                row.team_id if row is not None else await _create_imported(tx, organization_id, new, actor)
+            )
         except Invalid as error:
             return ImportedTeam(reason="taken" if error.errors[0].code == "taken" else "name")
         reason = "deleted"
     if team_id is None:
         return ImportedTeam(reason=reason)
     is_open = new.is_new or organization.visibility != AccountVisibility.PRIVATE
+    subject, before = audit_subject(await lock_team(tx, team_id)), set(await store.member_ids(tx, team_id))
     joined = list[int]()
     for user_id in sorted(set(new.members)):
         user = await accounts.get(tx, user_id)
@@ -102,6 +126,9 @@ async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> Imported
             with suppress(Conflict):  # in too many teams
                 await add_member(tx, team_id, user_id)
                 joined.append(user_id)
+                if user_id not in before:
+                    details: dict[str, Detail] = {"user": user.login, "import_id": new.import_id}
+                    await add_entry(tx, actor, "team.add_member", subject, details)
     return ImportedTeam(id=team_id, members=joined)
 
 
@@ -110,7 +137,7 @@ async def _has_confirmed(tx: Tx, user_id: int, address: str) -> bool:
     return any(row.confirmed_at is not None for row in rows)
 
 
-async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam) -> int:
+async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam, actor: Actor) -> int:
     """Create the team of an import with the rights at its source. Raises Invalid."""
     columns = {"permission": new.permission, "units": "", "unit_levels": ""}
     if new.permission == "none" and new.units_map:
@@ -125,6 +152,8 @@ async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam) -> int
         **columns,
     )
     await store.add_imported(tx, organization_id, new.import_id, new.source_id, team.id)
+    details = audit_details(team) | {"import_id": new.import_id}
+    await add_entry(tx, actor, "team.create", audit_subject(team), details)
     return team.id
 
 

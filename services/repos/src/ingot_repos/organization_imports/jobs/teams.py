@@ -165,6 +165,7 @@ class TeamImporter:
             includes_all_repositories=team.includes_all_repositories,
             can_create_org_repo=team.can_create_org_repo,
             is_new=options.is_new,
+            requested_by=row.user_id,
         )
         joined, team_id, reason = set[int](), 0, ""
         ordered = sorted(set(account_ids))
