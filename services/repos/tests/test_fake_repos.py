@@ -18,6 +18,9 @@ COMPARE = {"base_branch": "master", "head_repository_id": "app", "head_branch": 
 MERGE = {"number": 1, "base_branch": "master", "head_sha": "tip", "head_repository_id": "app",
          "head_branch": "topic"}  # fmt: skip
 UPDATE = {"head_branch": "topic", "head_sha": "tip", "base_repository_id": "app", "base_branch": "master"}
+RESOLUTION = {"head_sha": "tip", "base_sha": "base", "files": [{"path": "a.txt", "text": "1"}]}
+RESOLVE = {"head_branch": "topic", "base_repository_id": "app", "base_branch": "master",
+           "resolution": RESOLUTION}  # fmt: skip
 
 CASES = {
     "a merge rule": ("ann", "GET", "/{app}/merge-rule?branch=master&head={tip}", None),
@@ -93,6 +96,14 @@ CASES = {
     "merge without a head": ("ann", "POST", "/{app}/merge", {"number": 1}),
     "update a branch as a reader": ("cat", "POST", "/{app}/update-branch", UPDATE),
     "update a branch that moved": ("ann", "POST", "/{app}/update-branch", UPDATE | {"head_sha": "base"}),
+    "conflicts": ("ann", "POST", "/{app}/conflicts", UPDATE),
+    "conflicts as a reader": ("cat", "POST", "/{app}/conflicts", UPDATE),
+    "conflicts of a branch that moved": ("ann", "POST", "/{app}/conflicts", UPDATE | {"head_sha": "base"}),
+    "conflicts with a private one": ("bob", "POST", "/{app}/conflicts", UPDATE | {"base_repository_id": 999}),
+    "resolve as a reader": ("cat", "POST", "/{app}/resolutions", RESOLVE),
+    "resolve in a branch that moved": ("ann", "POST", "/{app}/resolutions",
+                                       RESOLVE | {"resolution": RESOLUTION | {"head_sha": "base"}}),
+    "resolve without files": ("ann", "POST", "/{app}/resolutions", RESOLVE | {"resolution": {}}),
     "put the head of a pull request": ("", "PUT", "/{app}/pull-heads/1", {"state": "hidden"}),
     "put the head of a private one": ("", "PUT", "/{secret}/pull-heads/9", {"state": "gone"}),
     "put the head of nothing": ("", "PUT", "/999/pull-heads/1", {"state": "visible"}),

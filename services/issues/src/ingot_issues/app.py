@@ -68,8 +68,8 @@ from ingot_issues.notifications.api import subscriptions as issue_subscriptions
 from ingot_issues.notifications.api import threads as notifications
 from ingot_issues.notifications.jobs.notices import NoticeJobs
 from ingot_issues.pull_heads.jobs import PullHeads
+from ingot_issues.pulls.api import conflicts, file_views
 from ingot_issues.pulls.api import contents as pull_contents
-from ingot_issues.pulls.api import file_views
 from ingot_issues.pulls.api import routes as pulls
 from ingot_issues.pulls.api import updates as pull_updates
 from ingot_issues.pulls.events import PullEvents
@@ -186,6 +186,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *comments.internal_routes,
             *conversations.routes,
             *file_views.routes,
+            *conflicts.routes,
             *markdown.routes,
             *notices.routes,
             *notifications.own_routes,

@@ -102,6 +102,7 @@ from ingot_repos.protection.api import branches as branch_protections
 from ingot_repos.protection.api import tags as tag_protections
 from ingot_repos.protection.rules.contents import ContentJudge
 from ingot_repos.pulls.internal import comparisons as internal_comparisons
+from ingot_repos.pulls.internal import conflicts as internal_conflicts
 from ingot_repos.pulls.internal import heads as internal_heads
 from ingot_repos.pulls.internal import pulls as internal_pulls
 from ingot_repos.pushes.rules.journal import Pushes
@@ -189,6 +190,7 @@ ROUTES = Router(
         *internal_moves.routes,
         *internal_old.routes,
         *internal_pulls.routes,
+        *internal_conflicts.routes,
         *issue_forms.routes,
         *internal_ssh.routes,
         *front_pages.routes,

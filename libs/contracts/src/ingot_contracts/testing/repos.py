@@ -1,6 +1,6 @@
 """The internal API of repos with data from tables: an ASGI app for tests of services that call repos."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from itertools import dropwhile
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -63,6 +64,8 @@ class FakeRepos:
 
     unavailable = False
     """True: every request gets 503."""
+    conflicted_files: Sequence[ConflictedFile] = ()
+    """Files in conflict of every merge of a base into a head branch."""
 
     def __init__(self) -> None:
         self.repositories: dict[int, Repository] = {}
@@ -173,6 +176,8 @@ class FakeRepos:
             ("GET", "merge-rule"): self._merge_rule,
             ("POST", "official-reviewers"): self._official_reviewers,
             ("POST", "update-branch"): self._update_branch,
+            ("POST", "conflicts"): self._find_conflicts,
+            ("POST", "resolutions"): self._resolve_conflicts,
             ("GET", "diff"): self._history,
             ("GET", "commits"): self._history,
             ("GET", "files"): self._history,
@@ -449,6 +454,30 @@ class FakeRepos:
             raise Refusal(409, "the branch has moved")
         self.branches[repository.id, update.head_branch] = self.merged.sha
         return UpdatedBranch(sha=self.merged.sha)
+
+    def _find_conflicts(self, call: RecordedCall) -> Conflicts:
+        question = body_of(call, FindConflicts)
+        self._require_movable(call, question.base_repository_id, question.head_branch, question.head_sha)
+        base = self.branches.get((question.base_repository_id, question.base_branch), "")
+        return Conflicts(head_sha=question.head_sha, base_sha=base, files=list(self.conflicted_files))
+
+    def _resolve_conflicts(self, call: RecordedCall) -> UpdatedBranch:
+        request = body_of(call, ResolveConflicts)
+        repository = self._require_movable(
+            call, request.base_repository_id, request.head_branch, request.resolution.head_sha
+        )
+        self.branches[repository.id, request.head_branch] = self.merged.sha
+        return UpdatedBranch(sha=self.merged.sha)
+
+    def _require_movable(
+        self, call: RecordedCall, base_id: int, head_branch: str, head_sha: str
+    ) -> Repository:
+        """Return the repository of a head branch that the caller may move."""
+        repository = self._writable(call.caller, self._repository(call))
+        self._require(self._by_id(base_id), call.caller, "read")
+        if self.branches.get((repository.id, head_branch)) != head_sha:
+            raise Refusal(409, "one of the branches has moved; look at the conflicts once more")
+        return repository
 
     def _history(self, call: RecordedCall) -> History | ChangedPaths | str:
         self._enter(call, self._repository(call))

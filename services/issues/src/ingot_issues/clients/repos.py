@@ -24,6 +24,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.imports import GHOST_ID, ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -278,6 +279,27 @@ class HttpRepos:
     ) -> UpdatedBranch:
         """Merge a base branch into a branch of this repository. Also raises Denied and Conflict."""
         path = f"/internal/repositories/{repository_id}/update-branch"
+        return await self._peer.post(
+            path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
+        )
+
+    async def find_conflicts(
+        self, repository_id: int, question: FindConflicts, principal_token: str
+    ) -> Conflicts:
+        """Return the conflicts of a merge into a branch of this repository.
+
+        Also raises Denied, Conflict and TooLarge.
+        """
+        path = f"/internal/repositories/{repository_id}/conflicts"
+        return await self._peer.post(
+            path, question, Conflicts, principal=principal_token, timeout=GIT_SECONDS
+        )
+
+    async def resolve_conflicts(
+        self, repository_id: int, request: ResolveConflicts, principal_token: str
+    ) -> UpdatedBranch:
+        """Merge into a branch of this repository with resolutions. Also raises Denied and Conflict."""
+        path = f"/internal/repositories/{repository_id}/resolutions"
         return await self._peer.post(
             path, request, UpdatedBranch, principal=principal_token, timeout=GIT_SECONDS
         )

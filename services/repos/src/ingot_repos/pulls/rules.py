@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,12 +13,14 @@ import structlog
 
 from ingot_chassis.errors import Conflict, NotAllowed, NotFound, TooLarge
 from ingot_contracts.repos.comparisons import Comparison, DiffCounts, Head, proposal_id
+from ingot_contracts.repos.conflicts import FindConflicts, ResolveConflicts
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
 from ingot_repos.catalog.rules.extra_settings import read_extra_settings
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.changes import judged_comparisons, merge
+from ingot_repos.git.changes import conflicts, judged_comparisons, merge
+from ingot_repos.git.changes.file_changes import ChangeRefused
 from ingot_repos.git.changes.proposals import with_proposal
 from ingot_repos.git.changes.tree_merges import CPU_SECONDS
 from ingot_repos.git.history import compare
@@ -248,6 +250,71 @@ async def update_branch(
         except RefMoved:
             raise Conflict("one of the branches has moved; look at what is new, then update again") from None
     return UpdatedBranch(sha=sha)
+
+
+async def find_conflicts(
+    storage: Storage, row: RepositoryRow, base: RepositoryRow, request: FindConflicts
+) -> conflicts.Conflicts:
+    """Return the conflicts of a merge of a branch of ``base`` into a branch of ``row``.
+
+    Raises NotFound, Conflict, TooLarge.
+    """
+    find = partial(
+        conflicts.find_conflicts,
+        head_ref=BRANCHES + request.head_branch,
+        expected_head=request.head_sha,
+        ignore_whitespace=ignores_whitespace(base),
+    )
+    with _merge_errors():
+        return await with_borrowed_head(storage, row.id, find, source_id=base.id, branch=request.base_branch)
+
+
+async def resolve_conflicts(
+    storage: Storage,
+    pushes: Pushes,
+    updates: RefUpdates,
+    signer: Signer | None,
+    base: RepositoryRow,
+    request: ResolveConflicts,
+) -> UpdatedBranch:
+    """Merge a branch of ``base`` into a branch with the given texts, as the actor of ``updates``.
+
+    Raises NotFound, Conflict, Denied, TooLarge.
+    """
+    row, resolution, head_ref = updates.row, request.resolution, BRANCHES + request.head_branch
+    paths = "".join(f"\t{file.path}\n" for file in resolution.files)
+    title = f"Merge branch '{request.base_branch}' into {request.head_branch}"
+    make_commit = partial(
+        conflicts.resolve_conflicts,
+        head_ref=head_ref,
+        expected_head=resolution.head_sha,
+        expected_base=resolution.base_sha,
+        texts={file.path: file.text for file in resolution.files},
+        message=f"{title}\n\nConflicts:\n{paths}",
+        who=person(updates.actor),
+        signer=signer,
+    )
+    async with pushes.turn(row.id):
+        with _merge_errors():
+            async with borrowed_head(storage, row.id, source_id=base.id, branch=request.base_branch) as head:
+                sha = await updates.bring(head, head_ref, resolution.head_sha, make_commit)
+            await updates.apply([RefChange(head_ref, resolution.head_sha, sha)])
+    return UpdatedBranch(sha=sha)
+
+
+@contextlib.contextmanager
+def _merge_errors() -> Iterator[None]:
+    """Convert errors of merges inside the block to NotFound, Conflict and TooLarge."""
+    try:
+        yield
+    except (RefNotFound, InvalidName, ObjectNotFound, RepositoryNotFound):
+        raise NotFound("there is no such branch") from None
+    except MergeTooExpensive as error:
+        raise TooLarge(str(error)) from error
+    except (MergeConflict, ChangeRefused) as error:
+        raise Conflict(str(error)) from error
+    except RefMoved:
+        raise Conflict("one of the branches has moved; look at the conflicts once more") from None
 
 
 async def merge_pull(

@@ -57,6 +57,8 @@ _ABORTED = (-signal.SIGABRT, -signal.SIGSEGV)
 """git hit a bug of its own, or folders are nested too deeply for its stack."""
 _CONFLICT = 1
 """The exit code of git-merge(1) for a conflict."""
+MARKER = 101
+"""Characters of a conflict marker in `merge_with_conflicts`, so few texts have such a line."""
 _WHO = "merge <merge@localhost> 0 +0000"
 _TOO_EXPENSIVE: TTLCache[tuple[str, str, bool, float], bool] = TTLCache(10_000, 3600.0)
 """Merges that exceeded a limit: they are not tried again for an hour."""
@@ -69,6 +71,25 @@ class MergedTree:
 
     tree: str | None
     conflicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A version of a file in conflict. Its number is 1 for the ancestor, 2 for ours, 3 for theirs."""
+
+    mode: bytes
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictedTree:
+    """A merged tree, in which files in conflict have conflict markers, and the versions of these files.
+
+    ``stages`` has the versions by path and number. It is empty for a clean merge.
+    """
+
+    tree: str
+    stages: dict[bytes, dict[int, Stage]]
 
 
 Result = MergedTree | GitFailed | MergeTooExpensive
@@ -172,6 +193,42 @@ def merge_change(
     heads = [str(change.id)]
     (result,) = merge_heads(view, ours, heads, ignore_whitespace=ignore_whitespace, keep=True, budget=budget)
     return result
+
+
+def merge_with_conflicts(
+    view: ScratchRepository, ours: str, theirs: str, budget: CpuBudget
+) -> ConflictedTree:
+    """Merge a head into ``ours`` (full ids of commits), also if files conflict. Blocks; runs git.
+
+    Conflicts in the files of the tree have markers of ``MARKER`` characters, and the lines of the ancestor
+    (``zdiff3``). A file whose attributes set another size has markers of that size.
+
+    Raises:
+        MergeTooExpensive: git needs more than the budget, or prints too much.
+        GitFailed, GitTimedOut: git could not merge them.
+    """
+    options = ("--write-tree", "--stdin", "-z", "--no-messages", "--allow-unrelated-histories")
+    try:
+        with _checked_out(view, ours, [theirs]) as work_tree, view.temporary_folder() as folder:
+            attributes = folder / "attributes"
+            attributes.write_text(f"* conflict-marker-size={MARKER}\n")
+            config = (("core.attributesFile", str(attributes)), ("merge.conflictStyle", "zdiff3"))
+            output = _run_git(
+                GitArgs("merge-tree", options, work_tree=work_tree),
+                Path(view.path),
+                view.environment(config),
+                budget,
+                stdin=f"{ours} {theirs}\n".encode(),
+            )
+    except (GitTooExpensive, OutputTooLarge):
+        raise MergeTooExpensive from None
+    _, tree, *fields = output.split(b"\0")
+    stages: dict[bytes, dict[int, Stage]] = {}
+    for field in filter(None, fields):
+        version, _, path = field.partition(b"\t")
+        mode, oid, number = version.split(b" ")
+        stages.setdefault(path, {})[int(number)] = Stage(mode, oid.decode("ascii"))
+    return ConflictedTree(tree.decode("ascii"), stages)
 
 
 def clean_tree(result: Result) -> str:

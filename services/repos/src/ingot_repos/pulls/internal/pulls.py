@@ -57,7 +57,7 @@ MOST_COMMITS = 1000
 MOST_DIFFS = 200
 
 
-async def _resolve_for_update(
+async def resolve_for_update(
     request: RepositoryRequest, repository_id: int, branch: str
 ) -> ResolvedRepository:
     """Return a repository whose branch the caller may move. Raises NotFound, Unauthenticated, Denied."""
@@ -138,7 +138,7 @@ async def update_branch(request: RepositoryRequest, repository_id: int, data: Up
     The caller needs write access to this repository, or to the base if the pull request allows edits by
     maintainers.
     """
-    repository = await _resolve_for_update(request, repository_id, data.head_branch)
+    repository = await resolve_for_update(request, repository_id, data.head_branch)
     require_on_disk(request, repository)
     base = repository
     if data.base_repository_id != repository_id:
