@@ -132,10 +132,10 @@ PARAMETERS = {
 }  # fmt: skip
 OTHERS = (
     "/admin/tasks", "/admin/events", "/admin/jobs", "/ann/demo/pulls/1/viewed", "/user/invitation",
-    "/ann/demo/issues/edit", "/ann/demo/pulls/edit",
+    "/ann/demo/issues/edit", "/ann/demo/pulls/edit", "/ann/demo/pulls/1/conflicts",
 )  # fmt: skip
-"""Their answers do not come from the public API: see test_operations, test_file_views, test_invitations and
-test_bulk_edits."""
+"""Their answers do not come from the public API: see test_operations, test_file_views, test_invitations,
+test_conflicts and test_bulk_edits."""
 FIELDS = {
     "/ann/demo/settings/delete": {"name": "ann/demo"},
     "/ann/demo/settings/transfer": {"name": "ann/demo"},

@@ -14,6 +14,7 @@ from ingot_web.accounts import api as accounts
 from ingot_web.administration import api as administration
 from ingot_web.code import api as code
 from ingot_web.code.rules.highlighting import code_rows
+from ingot_web.conflicts import api as conflicts
 from ingot_web.diffs import api as diffs
 from ingot_web.diffs.rules.rows import split_rows, unified_rows
 from ingot_web.forms.rules.outcomes import Outcomes
@@ -50,6 +51,7 @@ ROUTES = [
     *accounts.routes,
     *administration.routes,
     *code.routes,
+    *conflicts.routes,
     *diffs.routes,
     *history.routes,
     *home.routes,

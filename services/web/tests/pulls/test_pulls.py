@@ -416,7 +416,7 @@ CONFLICT = {"reason": "the branches conflict", "kind": "conflict", "overridable"
 @pytest.mark.parametrize(
     ("kind", "remedy"),
     [
-        ("conflict", '<a href="#conflicts">Merge the base branch in a clone'),
+        ("conflict", '<a href="#conflicts">Resolve the conflicts</a>'),
         ("approvals", '<a href="#reviews">Ask reviewers'),
         ("checks", '<a href="#checks">Open'),
         ("blocked", '<a href="#blocked">Close the issues'),

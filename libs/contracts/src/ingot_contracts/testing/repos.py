@@ -29,8 +29,8 @@ from ingot_contracts.repos.comparisons import (
     Comparisons,
     PullHead,
 )
-from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, FindConflicts, ResolveConflicts
+from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule

@@ -23,8 +23,8 @@ from ingot_contracts.repos.comparisons import (
     Comparisons,
     PullHead,
 )
-from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
+from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.imports import GHOST_ID, ImportPage, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule

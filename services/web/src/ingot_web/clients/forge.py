@@ -28,7 +28,9 @@ from ingot_contracts.rendering import (
     RenderTexts,
     plain_html,
 )
+from ingot_contracts.repos.conflicts import Conflicts, Resolution
 from ingot_contracts.repos.front_pages import FrontPage
+from ingot_contracts.repos.merges import UpdatedBranch
 from ingot_contracts.repos.transfers import TransferOffers
 from ingot_web.clients.shapes import complete, shape_of
 
@@ -321,6 +323,17 @@ class Forge:
         """Mark a file as viewed by the caller, or remove the mark."""
         path = f"/internal/repos{repository}/pulls/{number}/file-views"
         await self._peers["issues"].call("PUT", path, msgspec.json.encode(view), principal=self._principal)
+        self._on_change()
+
+    async def conflicts(self, repository: str, number: int) -> Conflicts:
+        """Return the conflicts of a pull request, if the caller may move its head branch."""
+        path = f"/internal/repos{repository}/pulls/{number}/conflicts"
+        return await self._peers["issues"].get(path, Conflicts, principal=self._principal)
+
+    async def resolve_conflicts(self, repository: str, number: int, resolution: Resolution) -> None:
+        """Commit the merge of a pull request with resolutions. Raises as ``change``."""
+        path = f"/internal/repos{repository}/pulls/{number}/conflicts"
+        await self._peers["issues"].post(path, resolution, UpdatedBranch, principal=self._principal)
         self._on_change()
 
     async def render(

@@ -7,7 +7,7 @@ from ingot_contracts.issues.merges import RefusalKind
 
 _DRAFT = re.compile(r"\s*(?:wip:|\[wip\])\s*", re.IGNORECASE)
 REMEDIES: dict[RefusalKind, tuple[str, str]] = {
-    "conflict": ("Merge the base branch in a clone and resolve the conflicts", "#conflicts"),
+    "conflict": ("Resolve the conflicts", "#conflicts"),
     "draft": ("Mark it as ready for review", "#draft"),
     "blocked": ("Close the issues that block it", "#blocked"),
     "approvals": ("Ask reviewers who count for this branch to approve", "#reviews"),

@@ -1,0 +1,1 @@
+"""Conflicts of a pull request, resolved on a page."""

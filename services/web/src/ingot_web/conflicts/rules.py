@@ -1,0 +1,89 @@
+"""Texts of files in conflict: the choices of a form, and the text that a user may edit."""
+
+from collections.abc import Sequence
+
+from ingot_chassis.errors import Invalid
+from ingot_contracts.repos.conflicts import ConflictedFile, ConflictPart, ResolvedFile
+from ingot_web.forms.rules.fields import Form
+
+SIDES = ("ours", "theirs", "both")
+CONTEXT = 3
+"""Lines that are shown before and after a conflict."""
+
+
+def choice_name(file: int, part: int) -> str:
+    """Return the name of the field with the chosen version of a conflict."""
+    return f"choice-{file}-{part}"
+
+
+def resolved_files(files: Sequence[ConflictedFile], form: Form, head: str, base: str) -> list[ResolvedFile]:
+    """Return the texts that a form chooses. Raises Invalid, naming the first file that lacks a choice."""
+    return [
+        ResolvedFile(path=file.path, text=_text_of(file, number, form, head, base))
+        for number, file in enumerate(files)
+    ]
+
+
+def _text_of(file: ConflictedFile, number: int, form: Form, head: str, base: str) -> str | None:
+    if form.has(f"edited-{number}"):
+        return _edited(file, form.lines(f"text-{number}"), head, base)
+    if file.deleted:
+        return _kept(file, form[choice_name(number, 0)])
+    texts: list[str] = []
+    conflicts = 0
+    for position, part in enumerate(file.parts):
+        if not part.is_conflict:
+            texts.append(part.text)
+            continue
+        conflicts += 1
+        side = form[choice_name(number, position)]
+        if side not in SIDES:
+            raise Invalid(f"choose a version for conflict {conflicts} of {file.path}, or edit its text")
+        texts.append(_lines(part.ours) + part.theirs if side == "both" else getattr(part, side))
+    return "".join(texts)
+
+
+def _kept(file: ConflictedFile, choice: str) -> str | None:
+    if choice not in ("keep", "delete"):
+        raise Invalid(f"choose whether to keep or to delete {file.path}")
+    return None if choice == "delete" else file.parts[0].text
+
+
+def _edited(file: ConflictedFile, text: str, head: str, base: str) -> str:
+    """Return the edited text with the line ends of the file. Raises Invalid if it has conflict markers."""
+    first, last = markers(head, base)
+    if {first, last} & set(text.split("\n")):
+        raise Invalid(f"the text of {file.path} still has conflict markers")
+    has_crlf = any("\r\n" in one for part in file.parts for one in (part.text, part.ours, part.theirs))
+    return text.replace("\n", "\r\n") if has_crlf else text
+
+
+def markers(head: str, base: str) -> tuple[str, str]:
+    """Return the first and the last line of a conflict in a text to edit."""
+    return f"<<<<<<< {head}", f">>>>>>> {base}"
+
+
+def text_to_edit(file: ConflictedFile, head: str, base: str) -> str:
+    """Return the text with conflict markers, as git writes it."""
+    first, last = markers(head, base)
+    return "".join(
+        f"{first}\n{_lines(part.ours)}=======\n{_lines(part.theirs)}{last}\n"
+        if part.is_conflict
+        else part.text
+        for part in file.parts
+    )
+
+
+def _lines(text: str) -> str:
+    """Return the text with a line feed at its end."""
+    return text if text.endswith("\n") or not text else f"{text}\n"
+
+
+def context(parts: Sequence[ConflictPart], position: int) -> str:
+    """Return the lines of a part without a conflict that are next to conflicts; an empty line between them."""
+    lines = parts[position].text.splitlines(keepends=True)
+    first = lines[:CONTEXT] if position else []
+    last = lines[-CONTEXT:] if position + 1 < len(parts) else []
+    if len(first) + len(last) >= len(lines) and first and last:
+        return "".join(lines)
+    return "".join(first) + ("⋯\n" if first and last else "") + "".join(last)
