@@ -56,6 +56,7 @@ PATHS = {
     "/{owner}/{repo}/transfer": "ann/offer/transfer",
     "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
+    "/{owner}/{repo}/pulls/{index}/conflicts": "root/lit/pulls/3/conflicts",
     "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
     "/{owner}/{repo}/pulls/{index}/comments/{comment_id}": "root/lit/pulls/2/comments/{on_line}",
     "/{owner}/{repo}/pulls/comments/{comment_id}": "root/lit/pulls/comments/{on_line}",
@@ -384,6 +385,10 @@ async def _fill(url):
             file = await http.post(f"{base}/{of}/assets", files={"attachment": ("oil.txt", b"a drop")})
             assert file.status_code == 201, file.text
         await make(f"{base}/pulls", title="More", head="topic", base="main", body="Closes #1")
+        clash = f"{base}/contents/clash.txt"
+        await make(clash, content=content("one\n"), message="Say one", new_branch="clash")
+        await make(clash, content=content("two\n"), message="Say two")
+        await make(f"{base}/pulls", title="Clash", head="clash", base="main")
         suggestion = "hm\n\n```suggestion\nprint(2)\n```"
         line = {"path": "b.py", "new_position": 1, "body": suggestion}
         review = await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
