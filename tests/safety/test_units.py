@@ -31,7 +31,8 @@ PREFIXES = {
 }
 """The beginnings of the routes of each unit. Numbers in paths of this world are of a pull request."""
 OF_NO_UNIT = """
-    actions activities assignees avatar collaborators forks hooks invitations issue_config issue_templates
+    actions activities assignees avatar collaborators export forks hooks invitations issue_config
+    issue_templates
     issues/comments issues/reactions keys
     labels
     migration milestones new_pin_allowed notifications push_mirrors push_mirrors-sync reparent

@@ -91,12 +91,12 @@ async def delete_export(request: RepositoryRequest) -> None:
 )
 async def download_export(request: RepositoryRequest) -> Response[Any]:
     """Download the archive. Answers 404 until it is done."""
-    require_scope(request, ISSUES)
     repository = request.resource
     async with request.db.read() as db:
         row = await exports.require(db, repository.id)
     if row.state != ImportState.DONE:
         raise NotFound
+    require_scope(request, ISSUES)
     request.acquire_slot()
     name = f"{repository.row.name}.ingot.zip"
     file = StoredFile(exports.object_key(row), name, row.size, row.sha256, media_type="application/zip")
