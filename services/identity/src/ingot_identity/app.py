@@ -94,7 +94,7 @@ from ingot_identity.scim.api import users as scim_users
 from ingot_identity.sessions import api as sessions
 from ingot_identity.sessions import jobs as session_jobs
 from ingot_identity.settings import Settings
-from ingot_identity.sign_in.api import enrolments
+from ingot_identity.sign_in.api import enrolments, oidc_logouts
 from ingot_identity.sign_in.api import oidc as oidc_sign_in
 from ingot_identity.sign_in.api import pages as sign_in
 from ingot_identity.sign_in.api import passkeys as passkey_sign_in
@@ -159,6 +159,7 @@ ROUTES = [
     *sessions.routes,
     *sign_up.routes,
     *oidc_sign_in.routes,
+    *oidc_logouts.routes,
     *passkey_sign_in.routes,
     *sign_in_proofs.routes,
     *enrolments.routes,

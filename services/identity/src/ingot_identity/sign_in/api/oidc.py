@@ -7,7 +7,6 @@ import hashlib
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 import structlog
 from litestar import Response, get, post
 
@@ -15,7 +14,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.downloads import INERT
-from ingot_chassis.http.policy import anyone, basic
+from ingot_chassis.http.policy import anyone
 from ingot_chassis.operations import Detail
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
@@ -30,7 +29,6 @@ from ingot_identity.passwords.rules.proofs import require_password
 from ingot_identity.providers.clients.http import ProviderFailed
 from ingot_identity.providers.components import ProviderComponents
 from ingot_identity.providers.rules.admission import find_account
-from ingot_identity.providers.rules.logouts import end_sessions
 from ingot_identity.providers.rules.people import Person
 from ingot_identity.providers.rules.requests import (
     ATTEMPT_SECONDS,
@@ -44,7 +42,6 @@ from ingot_identity.providers.rules.requests import (
 from ingot_identity.providers.rules.tokens import InvalidToken
 from ingot_identity.scim.store import groups as scim_groups
 from ingot_identity.sessions import rules as browser_sessions
-from ingot_identity.sessions import store as session_store
 from ingot_identity.sessions.rules import ProviderSession, stamp_of
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import Browser, checked_query, local_path
@@ -86,7 +83,7 @@ async def icon(request: IdentityRequest, name: str) -> Page:
 @get("/login/oidc/{name:str}", policy=anyone(), include_in_schema=False)
 async def begin(request: IdentityRequest, name: str) -> Page:
     """Redirect to the provider. ``to`` is the next page, or ``query`` the request of an application."""
-    source, config = await _provider(request, name)
+    source, config = await get_provider(request, name)
     to = local_path(request.query_params.get("to", "/"))
     query = checked_query(request.query_params.get("query", ""))
     return await _to_provider(request, Browser(request), source, config, to=to, query=query)
@@ -96,7 +93,7 @@ async def begin(request: IdentityRequest, name: str) -> Page:
 async def callback(request: IdentityRequest, name: str) -> Page:
     """Handle the provider's redirect back: sign in, link, or ask for a further proof."""
     browser = Browser(request)
-    source, config = await _provider(request, name)
+    source, config = await get_provider(request, name)
     parts = request.part(ProviderComponents)
     attempt = parts.envelope.open_attempt(browser.attempt)
     if attempt is None or attempt.source_id != source.id:
@@ -163,7 +160,7 @@ async def finish(request: IdentityRequest) -> Page:
 async def link_form(request: IdentityRequest, name: str) -> Page:
     """Return the form in which the signed-in user confirms a link with the provider by the password."""
     browser = Browser(request)
-    source, config = await _provider(request, name)
+    source, config = await get_provider(request, name)
     return await _link_page(request, browser, source, config)
 
 
@@ -171,7 +168,7 @@ async def link_form(request: IdentityRequest, name: str) -> Page:
 async def begin_link(request: IdentityRequest, name: str) -> Page:
     """Redirect to the provider to link the account of the signed-in user."""
     browser = Browser(request)
-    source, config = await _provider(request, name)
+    source, config = await get_provider(request, name)
     form = await browser.form()
     session = await browser.session()
     if session is None or not browser.sent(form, browser.session_secret):
@@ -189,67 +186,7 @@ async def begin_link(request: IdentityRequest, name: str) -> Page:
         return await _link_page(request, browser, source, config, problem=error.message, status=error.status)
 
 
-@post("/login/oidc/{name:str}/logout", policy=anyone(), include_in_schema=False, status_code=200)
-async def end_by_provider(request: IdentityRequest, name: str) -> Page:
-    """Back-channel logout: end the sessions that the provider names."""
-    source, config = await _provider(request, name)
-    token = (await Browser(request).form()).get("logout_token", "")
-    published = request.part(ProviderComponents).published
-    try:
-        await end_sessions(request.db, published, source, config, token, client_address())
-    except InvalidToken as error:
-        log.warning("a logout token is refused", source=source.name, reason=str(error))
-        return _logout_answer(400, "invalid_request")
-    except ProviderFailed as error:
-        log.warning("a provider failed", source=source.name, reason=str(error))
-        return _logout_answer(400, "temporarily_unavailable")
-    return _logout_answer(200, "")
-
-
-class SessionProvider(msgspec.Struct, kw_only=True):
-    """The provider of a session.
-
-    `sign_out_url` ends the session at the provider in a browser; may be empty.
-    """
-
-    sign_out_url: str
-
-
-@get(
-    "/api/v1/user/sessions/{session_id:int}/provider",
-    policy=basic(),
-    operation_id="userGetSessionProvider",
-    tags=["user"],
-)
-async def session_provider(request: IdentityRequest, session_id: int) -> SessionProvider:
-    """Get the provider with which a session of the caller began. Answers 404 if it began with a password."""
-    async with request.db.read() as db:
-        row = await session_store.get_provider_of(db, request.principal.id, session_id)
-    if row is None:
-        raise NotFound
-    return SessionProvider(sign_out_url=await sign_out_url(request, row.source_id, row.sealed_id_token))
-
-
-async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
-    """Return the address that ends the session at the provider, or ""."""
-    async with request.db.read() as db:
-        source = await source_store.get(db, source_id)
-    if source is None or not source.enabled or source.kind != SourceKind.OIDC:
-        return ""
-    config = read_oidc(source.config)
-    if not config.sign_out_there:
-        return ""
-    parts = request.part(ProviderComponents)
-    try:
-        metadata = await parts.published.metadata(config.issuer)
-    except ProviderFailed as error:
-        log.warning("a provider failed", source=source.name, reason=str(error))
-        return ""
-    hint = request.part(SourceComponents).secrets.open(sealed_id_token)
-    return metadata.end_session_url(config.client_id, hint, request.public_url)
-
-
-async def _provider(request: IdentityRequest, name: str) -> tuple[SourceRow, OidcConfig]:
+async def get_provider(request: IdentityRequest, name: str) -> tuple[SourceRow, OidcConfig]:
     """Return a provider with its configuration. Raises NotFound, also for a disabled one."""
     async with request.db.read() as db:
         row = await source_store.get_by_name(db, name)
@@ -513,17 +450,8 @@ def _refused(browser: Browser, reason: str, *, status: int) -> Page:
     return browser.page(page, status=status, cookies=[browser.attempt_cookie("", 0)])
 
 
-def _logout_answer(status: int, error: str) -> Page:
-    return Response(
-        msgspec.json.encode({"error": error}) if error else b"",
-        status_code=status,
-        media_type="application/json",
-        headers={"Cache-Control": "no-store"},
-    )
-
-
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-routes = [icon, begin, callback, finish, link_form, begin_link, end_by_provider, session_provider]
+routes = [icon, begin, callback, finish, link_form, begin_link]

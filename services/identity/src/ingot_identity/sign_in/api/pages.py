@@ -35,7 +35,7 @@ from ingot_identity.sessions.rules import stamp_of
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import html
 from ingot_identity.sign_in.api.browser import ENROL, Browser, checked_query, local_path
-from ingot_identity.sign_in.api.oidc import sign_out_url
+from ingot_identity.sign_in.api.oidc_logouts import sign_out_url
 from ingot_identity.sign_in.api.proofs import is_proved
 from ingot_identity.sign_in.api.second_factors import passkey_button, require_second_factor
 from ingot_identity.sign_in.api.starts import start_session
