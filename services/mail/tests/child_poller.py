@@ -1,4 +1,4 @@
-"""A poller in a process of its own: receives the mails of the mailbox, and stops before it marks the first."""
+"""Receives mails of the mailbox in a process, and stops before it marks the first."""
 
 import asyncio
 import sys
