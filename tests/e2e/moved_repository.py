@@ -171,7 +171,9 @@ async def _add_reactions(there: People, owners: Owners, root: str) -> None:
     await there(eve, "POST", f"{root}/issues/comments/{text['id']}/reactions", {"content": "+1"}, 201)
     blocker = {"owner": ann, "repo": "app", "index": 5}
     await there(ann, "POST", f"{root}/issues/3/dependencies", blocker, 201)
-    await there.upload(ann, f"{root}/issues/4/assets", FILE, "log.txt")
+    log = await there.upload(ann, f"{root}/issues/4/assets", FILE, "log.txt")
+    body = {"body": f"see [the log]({log['browser_download_url']})"}
+    await there(ann, "PATCH", f"{root}/issues/4", body, 201)
     await there.upload(ann, f"{root}/issues/comments/{text['id']}/assets", PICTURE, "lamp.png")
 
 

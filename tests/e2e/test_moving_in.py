@@ -82,6 +82,10 @@ async def test_a_repository_of_another_ingot_differs_only_where_the_docs_say_so(
         url = (await here(ann, "GET", f"{root}/releases/tags/v1"))["assets"][0]["browser_download_url"]
         assert await here.bytes_at(ann, url) == FILE
         assert await here.bytes_at(ann, f"{root}/media/large.bin") == LARGE
+        issue = await here(ann, "GET", f"{root}/issues/4")
+        [log] = issue["assets"]
+        assert issue["body"] == f"see [the log]({log['browser_download_url']})"
+        assert await here.bytes_at(ann, log["browser_download_url"]) == FILE
         await here(ann, "POST", f"{root}/pulls/{COUNT + 3}/merge", {"Do": "merge"})
         next_issue = await here(ann, "POST", f"{root}/issues", {"title": "the next"}, 201)
         assert next_issue["number"] == COUNT + 6

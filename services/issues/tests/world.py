@@ -19,6 +19,7 @@ from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.repos import FakeRepos
 from ingot_issues.access.components import AccessComponents
 from ingot_issues.app import create_app, job_handlers
+from ingot_issues.attachments.components import AttachmentComponents
 from ingot_issues.merges.jobs.scheduled import ScheduledMerges
 from ingot_issues.pull_heads.jobs import PullHeads
 from ingot_issues.records.rules.presenter import Presenter
@@ -61,7 +62,8 @@ class World:
         presenter, jobs = Presenter(settings.public_url), self.components.jobs
         clients = (self.db, jobs, self.components.repos, presenter)
         self.scheduled_merges = ScheduledMerges(*clients)
-        handlers = job_handlers(*clients, self.components.identity)
+        editor = self.app.state[PARTS][AttachmentComponents].editor
+        handlers = job_handlers(*clients, self.components.identity, editor)
         self.workers = Workers("issues", jobs, handlers)
         self.pull_heads = PullHeads(self.db, jobs)
         self.announcer = OpenCountsAnnouncer(self.db)

@@ -154,7 +154,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
         AttachmentComponents(editor),
         MarkdownComponents(),
     )
-    handlers = job_handlers(database, jobs, repos, presenter, identity)
+    handlers = job_handlers(database, jobs, repos, presenter, identity, editor)
     if objects is not None:
         files = StoredFiles(database, objects, OBJECTS, existing_uuids)
         handlers |= files.work()
@@ -203,9 +203,14 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
 
 
 def job_handlers(
-    database: Database, jobs: Jobs, repos: HttpRepos, presenter: Presenter, identity: HttpIdentity
+    database: Database,
+    jobs: Jobs,
+    repos: HttpRepos,
+    presenter: Presenter,
+    identity: HttpIdentity,
+    attachments: AttachmentEditor | None,
 ) -> dict[str, Work]:
-    """Return the handlers of all jobs, by kind."""
+    """Return the handlers of all jobs, by kind. Without ``attachments`` there is no storage for files."""
     clients = (database, jobs, repos, presenter)
     return {
         **BranchJobs(*clients).handlers(),
@@ -213,7 +218,7 @@ def job_handlers(
         **ComparisonJobs(*clients).handlers(),
         **ExportJobs(database, jobs, repos).handlers(),
         **HeadJobs(database, jobs, repos).handlers(),
-        **ImportJobs(database, jobs, repos, identity).handlers(),
+        **ImportJobs(database, jobs, repos, identity, attachments).handlers(),
         **NoticeJobs(database, jobs, repos, identity).handlers(),
         **ProposalJobs(*clients).handlers(),
         **ScheduledMerges(*clients).handlers(),

@@ -435,7 +435,7 @@ async def test_workers_that_are_killed_between_all_pages_write_everything_once(w
     while claimed := await jobs.claim([IMPORT]):
         try:
             await ImportJobs(
-                world.db, jobs, DyingRepos(world.components.repos), world.components.identity
+                world.db, jobs, DyingRepos(world.components.repos), world.components.identity, None
             ).run(claimed[0])
             await jobs.finish_alone(claimed[0])
         except Killed:
@@ -459,7 +459,7 @@ async def test_a_page_is_not_written_by_a_worker_that_has_lost_its_job(world):
     jobs = Jobs(world.db, lease=timedelta(0))
     [first] = await jobs.claim([IMPORT])
     [second] = await jobs.claim([IMPORT])
-    work = ImportJobs(world.db, jobs, world.components.repos, world.components.identity)
+    work = ImportJobs(world.db, jobs, world.components.repos, world.components.identity, None)
     await work.run(second)
     await work.run(first)
     assert len((await world.call("GET", "/issues")).json()) == 1
@@ -514,7 +514,7 @@ async def test_nothing_is_left_of_a_deleted_repository(world):
     await imported(world, {"issues": [issue(1)]}, {"comments": [comment(1)]})
     await world.deliver(RepositoryDeleted(repository=repository(), sender=User(id=1, login="ann")))
     async with world.db.read() as db:
-        for name in ("import_cursor", "imported_object", "issue", "comment"):
+        for name in ("import_cursor", "imported_object", "imported_file", "issue", "comment"):
             assert (await db.execute(world.db.metadata.tables[name].select())).all() == []
     serve(world, {"issues": [issue(1)]})
     await world.deliver(ImportFetched(repository=repository()))

@@ -119,7 +119,7 @@ async def work_with(repos_type, world):
     """Do all jobs that are due, with repos as it is for that type."""
     repos, jobs = repos_type(world.app.state.parts.peers["repos"]), world.components.jobs
     repos.world = world
-    handlers = job_handlers(world.db, jobs, repos, Presenter("http://forge"), world.components.identity)
+    handlers = job_handlers(world.db, jobs, repos, Presenter("http://forge"), world.components.identity, None)
     await Workers("issues", jobs, handlers).step()
 
 

@@ -172,10 +172,10 @@ async def read(person, repository_id, cursor="", **more):
     return answer.json()
 
 
-async def read_all(person, repository_id):
+async def read_all(person, repository_id, **more):
     """Return the objects of all pages by kind."""
     objects, cursor = {kind: [] for kind in KINDS}, ""
-    while (page := await read(person, repository_id, cursor))["state"] == "page":
+    while (page := await read(person, repository_id, cursor, **more))["state"] == "page":
         for kind in KINDS:
             objects[kind] += page[kind]
         cursor = page["cursor"]

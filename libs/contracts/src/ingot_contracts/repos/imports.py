@@ -40,6 +40,20 @@ class ImportedMilestone(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class ImportedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a text, which repos fetches from ``address``.
+
+    The text has ``local_url`` in place of ``original_url``. Without a link in the text both may be unused.
+    """
+
+    uuid: str
+    address: str
+    name: str
+    created_at: datetime
+    local_url: str = ""
+    original_url: str = ""
+
+
 class ImportedReaction(msgspec.Struct, frozen=True, kw_only=True):
     author: ImportedPerson
     content: str
@@ -69,6 +83,7 @@ class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
     closed_at: datetime | None = None
     reactions: list[ImportedReaction] = []
+    files: list[ImportedFile] = []
 
 
 class ImportedLineComment(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +157,7 @@ class ImportedComment(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     reactions: list[ImportedReaction] = []
+    files: list[ImportedFile] = []
 
 
 class ImportedTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +180,13 @@ class ImportedDependency(msgspec.Struct, frozen=True, kw_only=True):
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     """A request for the page at ``cursor``, empty for the first page. Earlier pages have been written.
 
-    ``is_refused``: the page at ``cursor`` cannot be written, so the import fails.
+    ``is_refused``: the page at ``cursor`` cannot be written, so the import fails. ``with_files``: files of
+    texts are fetched after the page. An older release does not fetch them, so its links lead to the source.
     """
 
     cursor: str = ""
     is_refused: bool = False
+    with_files: bool = False
 
 
 class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,3 +206,22 @@ class ImportPage(msgspec.Struct, frozen=True, kw_only=True):
     comments: list[ImportedComment] = []
     times: list[ImportedTime] = []
     dependencies: list[ImportedDependency] = []
+
+
+class ReadImportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for the file at an address of the source, of ``max_bytes`` at most."""
+
+    address: str
+    max_bytes: int
+
+
+class ImportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the source.
+
+    ``absent``: the source does not give it, or it is too large. ``wait`` and ``ended`` are those of
+    ``ImportPage``.
+    """
+
+    state: Literal["file", "absent", "wait", "ended"]
+    seconds: float = 0
+    content: bytes = b""

@@ -32,7 +32,7 @@ from ingot_contracts.repos.comparisons import (
 from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History, HistoryCommit
-from ingot_contracts.repos.imports import ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.releases import PublishedRelease
@@ -115,6 +115,7 @@ class FakeRepos:
         self.diff, self.exports = "", dict[str, list[ExportPage]]()
         """The diff between any two commits; empty: a text that names them. The pages of exports by name."""
         self.import_pages: dict[tuple[int, str], ImportPage] = {}
+        self.import_files: dict[str, ImportFile] = {}
         """Repository id and cursor to the page of its import. By default the import has ended."""
         self.failures: dict[str, tuple[int, str]] = {}
         """Operation to the status and message with which it fails, whatever the tables say."""
@@ -184,6 +185,7 @@ class FakeRepos:
             ("PUT", "pull-heads"): self._set_pull_head,
             ("POST", "pages"): self._page,
             ("GET", "state"): lambda call: self._export_state(parameter_of(call, "name")),
+            ("POST", "imported-files"): self._import_file,
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:
@@ -287,6 +289,9 @@ class FakeRepos:
         if pages is None or (pages and not pages[-1].following):
             return ExportState(state="ended")
         return ExportState(state="running", cursor=pages[-1].following if pages else "")
+
+    def _import_file(self, call: RecordedCall) -> ImportFile:
+        return self.import_files.get(body_of(call, ReadImportFile).address, ImportFile(state="absent"))
 
     def _user_level(self, call: RecordedCall) -> AccessLevel:
         if not parameter_of(call, "user"):

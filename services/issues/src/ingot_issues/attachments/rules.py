@@ -5,6 +5,7 @@ If an issue, comment or repository is deleted, a sweep for orphans deletes the b
 
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterable
+from datetime import datetime
 from typing import NamedTuple
 
 from ingot_chassis.clock import now
@@ -56,7 +57,7 @@ class AttachmentEditor:
     """Changes the files of issues and comments."""
 
     def __init__(self, database: Database, jobs: Jobs, objects: ObjectStore, limits: FileLimits) -> None:
-        self._db, self._jobs, self.objects, self._limits = database, jobs, objects, limits
+        self._db, self._jobs, self.objects, self.limits = database, jobs, objects, limits
 
     async def upload(
         self,
@@ -65,25 +66,30 @@ class AttachmentEditor:
         name: str,
         chunks: AsyncIterable[bytes],
         length: int | None,
+        *,
+        file_uuid: str = "",
+        created_at: datetime | None = None,
     ) -> AttachmentRow:
         """Store a file and add its row. Opens its own transactions, around the upload of the bytes.
 
+        An imported file has a ``file_uuid`` and a time of its own.
+
         Raises Invalid, TooLarge, BadRequest, and NotFound if the issue or comment was deleted since.
         """
-        check_file_name(name, self._limits)
+        check_file_name(name, self.limits)
         issue_id, comment_id = place.issue_id, place.comment_id
         async with self._db.read() as db:
-            require_room(await attachments.count(db, issue_id, comment_id), self._limits)
-        file_uuid, start = str(uuid.uuid4()), bytearray()
+            require_room(await attachments.count(db, issue_id, comment_id), self.limits)
+        file_uuid, start = file_uuid or str(uuid.uuid4()), bytearray()
         key = object_key(place.repository_id, file_uuid)
         stored = await self.objects.put(
-            key, _copy_start(chunks, start), max_bytes=self._limits.max_bytes, length=length
+            key, _copy_start(chunks, start), max_bytes=self.limits.max_bytes, length=length
         )
         try:
             async with self._db.transaction() as tx:
                 if not await attachments.lock_issue(tx, issue_id, comment_id):
                     raise NotFound
-                require_room(await attachments.count(tx, issue_id, comment_id), self._limits)
+                require_room(await attachments.count(tx, issue_id, comment_id), self.limits)
                 attachment_id = await attachments.add(
                     tx,
                     issue_id=issue_id,
@@ -94,7 +100,7 @@ class AttachmentEditor:
                     sha256=stored.sha256,
                     media_type=image_type(bytes(start)),
                     uploader_id=uploader_id,
-                    created_at=now(),
+                    created_at=created_at or now(),
                 )
                 return await self._existing(tx, issue_id, comment_id, attachment_id)
         except ApiError as refusal:
@@ -105,7 +111,7 @@ class AttachmentEditor:
 
     async def rename(self, tx: Tx, row: AttachmentRow, name: str) -> AttachmentRow:
         """Rename a file and return the new row. Raises Invalid."""
-        await attachments.rename(tx, row.id, check_file_name(name, self._limits))
+        await attachments.rename(tx, row.id, check_file_name(name, self.limits))
         return await self._existing(tx, row.issue_id, row.comment_id, row.id)
 
     async def delete(self, tx: Tx, row: AttachmentRow) -> None:

@@ -26,7 +26,7 @@ from ingot_contracts.repos.comparisons import (
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History
-from ingot_contracts.repos.imports import GHOST_ID, ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import GHOST_ID, ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.repositories import RepositoryAccess
@@ -94,7 +94,7 @@ class HttpRepos:
 
     async def import_page(self, repository_id: int, cursor: str, *, is_refused: bool = False) -> ImportPage:
         """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor."""
-        body = ReadImportPage(cursor=cursor, is_refused=is_refused)
+        body = ReadImportPage(cursor=cursor, is_refused=is_refused, with_files=not is_refused)
         path = f"/internal/imports/{repository_id}/pages"
         return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)
 
@@ -107,6 +107,11 @@ class HttpRepos:
         """Send a page of an export, and return the state behind it."""
         path = f"/internal/exports/{repository_id}/pages"
         return await self._peer.post(path, page, ExportState, timeout=SOURCE_SECONDS)
+
+    async def import_file(self, repository_id: int, request: ReadImportFile) -> ImportFile:
+        """Return a file of the source of an import."""
+        path = f"/internal/imports/{repository_id}/imported-files"
+        return await self._peer.post(path, request, ImportFile, timeout=SOURCE_SECONDS)
 
     def drop_grants(self, repository_id: int) -> None:
         """Remove cached grants for a repository."""

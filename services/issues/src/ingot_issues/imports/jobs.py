@@ -4,17 +4,20 @@ Each page is written together with the cursor of the next page. So a new worker 
 of a killed job. repos stores the state of the import, and decides when it has failed.
 """
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 from datetime import timedelta
 
 import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import BadRequest, Invalid, NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp, Work
+from ingot_contracts.repos.imports import ImportFile, ReadImportFile
 from ingot_issues.accounts.rules import copy_missing
+from ingot_issues.attachments.rules import AttachmentEditor, Place
+from ingot_issues.attachments.store import existing_uuids
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.imports import store
@@ -27,7 +30,10 @@ from ingot_issues.imports.rules import (
     without_outsiders,
     write_page,
 )
+from ingot_issues.imports.store import FileRow
 
+MOST_FILE_BYTES = 32 * 1024 * 1024
+"""Limit of a file of a text, like that of a page: both are read into memory."""
 PAGES_AT_ONCE = 20
 """Maximum number of pages of one run. After it, other waiting jobs run first."""
 
@@ -35,8 +41,16 @@ PAGES_AT_ONCE = 20
 class ImportJobs:
     """The worker of import jobs."""
 
-    def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos, identity: HttpIdentity) -> None:
+    def __init__(
+        self,
+        database: Database,
+        jobs: Jobs,
+        repos: HttpRepos,
+        identity: HttpIdentity,
+        attachments: AttachmentEditor | None,
+    ) -> None:
         self._db, self._jobs, self._repos, self._identity = database, jobs, repos, identity
+        self._attachments = attachments
 
     def handlers(self) -> dict[str, Work]:
         return {IMPORT: self.run}
@@ -48,6 +62,12 @@ class ImportJobs:
             cursor = await store.get_cursor(db, repository_id)
         pause, readers = 0.0, dict[int, bool]()
         for _ in range(PAGES_AT_ONCE):
+            refusal = await self._fetch_files(repository_id)
+            if refusal is not None and refusal.state == "ended":
+                return
+            if refusal is not None:
+                pause = refusal.seconds
+                break
             page = await self._repos.import_page(repository_id, cursor)
             if page.state == "ended":
                 return
@@ -66,6 +86,27 @@ class ImportJobs:
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))
 
+    async def _fetch_files(self, repository_id: int) -> ImportFile | None:
+        """Fetch the files of written texts, one by one. Return the answer that stops it, or None at the end.
+
+        Each is removed from the list when it is stored, so a new worker continues behind it.
+        """
+        while True:
+            async with self._db.read() as db:
+                file = await store.next_file(db, repository_id)
+                is_here = file is not None and bool(await existing_uuids(db, [file.uuid]))
+            if file is None:
+                return None
+            if not is_here and self._attachments is not None:
+                limit = min(self._attachments.limits.max_bytes, MOST_FILE_BYTES)
+                request = ReadImportFile(address=file.address, max_bytes=limit)
+                answer = await self._repos.import_file(repository_id, request)
+                if answer.state in ("wait", "ended"):
+                    return answer
+                is_here = answer.state == "file" and await _store(self._attachments, file, answer.content)
+            async with self._db.transaction() as tx:
+                await store.remove_file(tx, file, is_here=is_here)
+
     async def _outsiders(
         self, repository_id: int, account_ids: Collection[int], readers: dict[int, bool]
     ) -> set[int]:
@@ -81,3 +122,25 @@ class ImportJobs:
         except NotFound:
             return False
         return access.level != "none"
+
+
+async def _store(editor: AttachmentEditor, file: FileRow, content: bytes) -> bool:
+    """Store a file like an upload. Return False if uploads refuse it, or its text was deleted since."""
+    place = Place(file.repository_id, file.issue_id, file.comment_id)
+    try:
+        await editor.upload(
+            place,
+            file.uploader_id,
+            file.name,
+            _chunks(content),
+            len(content),
+            file_uuid=file.uuid,
+            created_at=file.created_at,
+        )
+    except (Invalid, TooLarge, NotFound, BadRequest):
+        return False
+    return True
+
+
+async def _chunks(content: bytes) -> AsyncIterator[bytes]:
+    yield content

@@ -290,6 +290,9 @@ async def _insert(
     await _count_issues(tx, repository_id, rows, is_pull=kind is ObjectKind.PULL)
     reactions = [row for number, one in new.items() for row in _reactions(ids[number], None, one.reactions)]
     await store.add_reactions(tx, reactions)
+    await store.add_files(
+        tx, [row for number, one in new.items() for row in _files(repository_id, ids[number], None, one)]
+    )
     return ids
 
 
@@ -410,6 +413,14 @@ async def _write_timelines(
         row for one, row_id in comments for row in _reactions(issue_ids[one.number], row_id, one.reactions)
     ]
     await store.add_reactions(tx, reactions)
+    await store.add_files(
+        tx,
+        [
+            row
+            for one, row_id in comments
+            for row in _files(repository_id, issue_ids[one.number], row_id, one)
+        ],
+    )
 
 
 async def _write_times(tx: Tx, repository_id: int, page: Sequence[ImportedTime]) -> None:
@@ -455,6 +466,27 @@ def _reactions(
             "created_at": one.created_at,
         }
         for one in unique.values()
+    ]
+
+
+def _files(
+    repository_id: int, issue_id: int, comment_id: int | None, text: ImportedIssue | ImportedComment
+) -> list[dict[str, Any]]:
+    """Return the rows of the files of an issue or comment."""
+    return [
+        {
+            "repository_id": repository_id,
+            "uuid": one.uuid,
+            "issue_id": issue_id,
+            "comment_id": comment_id,
+            "uploader_id": text.author.account_id,
+            "address": one.address,
+            "name": one.name.replace("\0", ""),
+            "local_url": one.local_url,
+            "original_url": one.original_url,
+            "created_at": one.created_at,
+        }
+        for one in text.files
     ]
 
 

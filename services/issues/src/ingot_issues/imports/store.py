@@ -1,14 +1,28 @@
 """SQL for imports: the cursor of each import, and the rows that the source's objects became."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import Column, Index, Integer, Table, Text, case, delete, select, update
+from sqlalchemy import (
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    case,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import TypedRow, fetch_all
-from ingot_chassis.db.tables import BigId
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
+from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_issues.dependencies.store import dependency
 from ingot_issues.issues.store.assignees import assignee
@@ -40,6 +54,23 @@ imported_object = Table(
 )
 
 
+# Files of written texts that are still at the source.
+imported_file = Table(
+    "imported_file",
+    metadata,
+    Column("repository_id", BigId, primary_key=True, autoincrement=False),
+    Column("uuid", String(36), primary_key=True),
+    Column("issue_id", BigId, ForeignKey("issue.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("comment_id", BigId, ForeignKey("comment.id", ondelete="CASCADE"), index=True),
+    Column("uploader_id", BigId, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("local_url", Text, nullable=False),
+    Column("original_url", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+
 class ObjectKind(IntEnum):
     """Values of the column ``kind``."""
 
@@ -65,6 +96,21 @@ class ObjectRow(TypedRow):
 
     source_id: int
     local_id: int
+
+
+class FileRow(TypedRow):
+    """A file at the source, of an issue or of one of its comments."""
+
+    repository_id: int
+    uuid: str
+    issue_id: int
+    comment_id: int | None
+    uploader_id: int
+    address: str
+    name: str
+    local_url: str
+    original_url: str
+    created_at: datetime
 
 
 class IssueRow(TypedRow):
@@ -200,6 +246,37 @@ async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> 
         await db.execute(assignee.insert(), rows)
 
 
+async def add_files(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
+    """Record files to fetch. Of two texts with the same file, the first one has it."""
+    if values:
+        await db.execute(insert(db, imported_file).values(values).on_conflict_do_nothing())
+
+
+async def next_file(db: Executor, repository_id: int) -> FileRow | None:
+    """Return a file to fetch, of the oldest issue first."""
+    order = (imported_file.c.issue_id, imported_file.c.created_at, imported_file.c.uuid)
+    statement = select(imported_file).where(imported_file.c.repository_id == repository_id)
+    return await fetch_first(db, statement.order_by(*order).limit(1), FileRow)
+
+
+async def remove_file(db: Executor, file: FileRow, *, is_here: bool) -> None:
+    """Remove a file from those to fetch. If it did not come, its links lead to the source again."""
+    await db.execute(
+        delete(imported_file).where(
+            imported_file.c.repository_id == file.repository_id, imported_file.c.uuid == file.uuid
+        )
+    )
+    if is_here:
+        return
+    for table in (issue, comment):
+        of_issue = issue.c.id if table is issue else comment.c.issue_id
+        await db.execute(
+            update(table)
+            .where(of_issue == file.issue_id, table.c.body.contains(file.local_url, autoescape=True))
+            .values(body=func.replace(table.c.body, file.local_url, file.original_url))
+        )
+
+
 async def count_comments(db: Executor, added: Mapping[int, int]) -> None:
     """Add to the comment counts of issues, without changing their update times."""
     if added:
@@ -228,5 +305,5 @@ async def count_issues(db: Executor, opened: Mapping[int, int], closed: Mapping[
 
 async def remove_all(db: Executor, repository_id: int) -> None:
     """Delete the cursor and the recorded objects of an import."""
-    for table in (import_cursor, imported_object):
+    for table in (import_cursor, imported_object, imported_file):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))

@@ -1,10 +1,10 @@
-"""An internal route for issues: pages of an imported repository."""
+"""Internal routes for issues: pages and files of an imported repository."""
 
 from litestar import post
 
 from ingot_chassis.http.policy import services
 from ingot_contracts.repos.access import AccessLevel
-from ingot_contracts.repos.imports import ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_repos.access.api.policies import require_on_disk
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
@@ -31,4 +31,15 @@ async def read_page(request: RepositoryRequest, repository_id: int, data: ReadIm
     return await request.part(SourcePages).read(repository_id, data)
 
 
-routes = [read_page]
+@post(
+    "/internal/imports/{repository_id:int}/imported-files",
+    policy=services("issues"),
+    include_in_schema=False,
+    status_code=200,
+)
+async def read_file(request: RepositoryRequest, repository_id: int, data: ReadImportFile) -> ImportFile:
+    """Return a file of a text, from the source."""
+    return await request.part(SourcePages).read_file(repository_id, data)
+
+
+routes = [read_page, read_file]

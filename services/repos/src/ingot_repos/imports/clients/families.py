@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.imports.clients import gitea, github, gitlab
 from ingot_repos.imports.clients.addresses import Address, group_address, site_address
+from ingot_repos.imports.clients.files import FileLinks, gitea_files, github_files, gitlab_files
 from ingot_repos.imports.clients.http import SourceHttp
 from ingot_repos.imports.clients.organizations import (
     GiteaOrganization,
@@ -29,7 +30,8 @@ class Family(NamedTuple):
     the name of one. Below ``heads`` git has heads of pull requests by number.
     ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
-    ``headers`` are sent with each request. ``costs`` are about the requests for an object of each kind.
+    ``headers`` are sent with each request. ``file_links`` finds files in texts. ``costs`` are about the
+    requests for an object of each kind.
     """
 
     address_of: Callable[[str], Address]
@@ -40,6 +42,7 @@ class Family(NamedTuple):
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
     with_passwords: bool = False
     headers: Mapping[str, str] = MappingProxyType({})
+    file_links: Callable[[Address], FileLinks] = gitea_files
     costs: Mapping[Kind, float] = MappingProxyType({})
 
 
@@ -75,6 +78,7 @@ FAMILIES: Mapping[str, Family] = {
         _open_github,
         GithubOrganization,
         headers=github.HEADERS,
+        file_links=github_files,
         costs=github.COSTS,
     ),
     "gitlab": Family(
@@ -83,6 +87,7 @@ FAMILIES: Mapping[str, Family] = {
         _open_gitlab,
         GitlabGroup,
         heads="refs/merge-requests/",
+        file_links=gitlab_files,
         costs=gitlab.COSTS,
     ),
 }

@@ -19,6 +19,7 @@ from ingot_contracts.repos.imports import ImportedDependency
 from ingot_repos.imports.clients.gitea_answers import (
     NOTHING,
     STATES,
+    AssetAnswer,
     BranchRuleAnswer,
     CommentAnswer,
     IssueAnswer,
@@ -118,7 +119,7 @@ COSTS: Mapping[Kind, float] = {
     "labels": 1 / PAGE_SIZE,
     "milestones": 1 / PAGE_SIZE,
     "issues": 1 + 1 / PAGE_SIZE,
-    "pulls": 4 + 1 / DETAILED_PAGE_SIZE,
+    "pulls": 5 + 1 / DETAILED_PAGE_SIZE,
     "comments": 1 + 1 / PAGE_SIZE,
     "times": 1 / PAGE_SIZE,
     "dependencies": 1 + 1 / PAGE_SIZE,
@@ -323,6 +324,7 @@ class GiteaRepository:
         comments = await self._all(f"/issues/{pull.number}/comments", list[CommentAnswer])
         reviews = await self._all(f"/pulls/{pull.number}/reviews", list[ReviewAnswer])
         return PullDetails(
+            assets=await self._optional(f"/issues/{pull.number}/assets", list[AssetAnswer]) or [],
             comments=comments,
             reviews=reviews,
             line_comments=[

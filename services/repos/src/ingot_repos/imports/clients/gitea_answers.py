@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from ingot_contracts.repos.imports import (
     ImportedComment,
+    ImportedFile,
     ImportedIssue,
     ImportedLabel,
     ImportedLineComment,
@@ -70,6 +71,14 @@ class MilestoneAnswer(msgspec.Struct):
     updated_at: datetime | None = None
 
 
+class AssetAnswer(msgspec.Struct):
+    name: str
+    browser_download_url: str
+    created_at: datetime
+    size: Size = 0
+    uuid: str = ""
+
+
 class IssueAnswer(msgspec.Struct):
     id: Id
     number: Number
@@ -89,6 +98,7 @@ class IssueAnswer(msgspec.Struct):
     pin_order: Annotated[int, msgspec.Meta(ge=0, le=1000)] | None = 0
     due_date: datetime | None = None
     closed_at: datetime | None = None
+    assets: list[AssetAnswer] | None = None
     pull_request: msgspec.Raw = NOTHING
 
 
@@ -122,6 +132,7 @@ class CommentAnswer(msgspec.Struct):
     body: str | None = ""
     issue_url: str | None = ""
     pull_request_url: str | None = ""
+    assets: list[AssetAnswer] | None = None
 
 
 class ReactionAnswer(msgspec.Struct):
@@ -278,13 +289,6 @@ _PEOPLE_OF_RULES = (
 )
 
 
-class _AssetAnswer(msgspec.Struct):
-    name: str
-    browser_download_url: str
-    created_at: datetime
-    size: Size = 0
-
-
 class ReleaseAnswer(msgspec.Struct):
     id: Id
     tag_name: str
@@ -298,7 +302,7 @@ class ReleaseAnswer(msgspec.Struct):
     author: UserAnswer | None = None
     original_author: str | None = ""
     original_author_id: Id | None = 0
-    assets: list[_AssetAnswer] | None = None
+    assets: list[AssetAnswer] | None = None
 
 
 def person_of(
@@ -366,6 +370,7 @@ def milestone_of(milestone: MilestoneAnswer) -> ImportedMilestone:
 class PullDetails(msgspec.Struct, frozen=True):
     """The parts of a pull request. ``line_comments`` are in the order of reviews."""
 
+    assets: list[AssetAnswer] = []
     comments: list[CommentAnswer] = []
     reviews: list[ReviewAnswer] = []
     line_comments: list[list[LineCommentAnswer]] = []
@@ -385,6 +390,7 @@ def issue_of(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> Importe
 def pull_of(pull: PullAnswer, details: PullDetails, reactions: Sequence[ReactionAnswer]) -> ImportedPull:
     base_sha = pull.merge_base or pull.base.sha
     head_sha = pull.head.sha or base_sha
+    pull = msgspec.structs.replace(pull, assets=details.assets)
     return ImportedPull(
         **_fields(pull, reactions),
         reviews=[
@@ -502,7 +508,18 @@ def _fields(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> dict[str
         "updated_at": issue.updated_at,
         "closed_at": issue.closed_at,
         "reactions": [_reaction(one) for one in reactions],
+        "files": [_file(one) for one in issue.assets or []],
     }
+
+
+def _file(asset: AssetAnswer) -> ImportedFile:
+    """Return an attachment. Texts link to it by its uuid."""
+    return ImportedFile(
+        uuid=asset.uuid.lower() or asset.browser_download_url,
+        address=asset.browser_download_url,
+        name=asset.name,
+        created_at=asset.created_at,
+    )
 
 
 def comment_of(
@@ -516,6 +533,7 @@ def comment_of(
         created_at=comment.created_at,
         updated_at=comment.updated_at,
         reactions=[_reaction(one) for one in reactions],
+        files=[_file(one) for one in comment.assets or []],
     )
 
 

@@ -20,6 +20,7 @@ from ingot_repos.settings import Settings
 
 if TYPE_CHECKING:
     from ingot_repos.imports.clients.families import Family
+    from ingot_repos.imports.clients.files import FileLinks
     from ingot_repos.imports.clients.http import SourceHttp
     from ingot_repos.imports.clients.organizations import SourceOrganization
 
@@ -55,6 +56,10 @@ class SourceOpener:
     def address(self, source: SourceRow, remote: RemoteRow) -> Address:
         """Return the address of the repository at a source. Raises SourceFailed."""
         return _family(source.service).address_of(remote.url)
+
+    def file_links(self, source: SourceRow, remote: RemoteRow) -> "FileLinks":
+        """Return the links to files in texts of a repository. Raises SourceFailed."""
+        return _family(source.service).file_links(self.address(source, remote))
 
     def heads(self, source: SourceRow) -> str:
         """Return the folder of the heads of pull requests in the git repository of a source."""

@@ -15,7 +15,15 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.identity.accounts import GHOST
-from ingot_contracts.repos.imports import GHOST_ID, ImportedPerson, ImportedPull, ImportPage, ReadImportPage
+from ingot_contracts.repos.imports import (
+    GHOST_ID,
+    ImportedPerson,
+    ImportedPull,
+    ImportFile,
+    ImportPage,
+    ReadImportFile,
+    ReadImportPage,
+)
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.git.history.reachability import merge_base
@@ -33,6 +41,7 @@ from ingot_repos.imports.clients.source import (
     SourceFailed,
     SourcePage,
 )
+from ingot_repos.imports.rules.files import TextFiles, without_files
 from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
@@ -106,7 +115,35 @@ class SourcePages:
             if source.archive is not None:
                 await asyncio.to_thread(self._storage.discard_archive, source.archive)
             return page
-        return await self._read(source, remote, kinds, cursor)
+        page = await self._read(source, remote, kinds, cursor)
+        return page if request.with_files else without_files(page)
+
+    async def read_file(self, repository_id: int, request: ReadImportFile) -> ImportFile:
+        """Return the file at an address, under the rules for addresses of sources."""
+        async with self._db.read() as db:
+            row = await imports.get(db, repository_id)
+            source = await store.get(db, repository_id)
+            remote = await imports.get_remote(db, repository_id)
+        if row is None or row.state != ImportState.RUNNING or source is None or remote is None:
+            return ImportFile(state="ended")
+        try:
+            async with self._opener.open(source, remote) as there:
+                content = await _read_file(there, request)
+        except SourceBusy as busy:
+            pause = await self._pause(source, busy.seconds, "busy", failures=source.failures)
+            return ImportFile(state="wait", seconds=pause.seconds)
+        except SourceFailed as error:
+            if error.fault not in TRANSIENT:
+                return ImportFile(state="absent")
+            later = await self._fail_later(source, error.fault)
+            return ImportFile(state="wait" if later.state == "wait" else "ended", seconds=later.seconds)
+        except Unreadable:
+            await self._fail(repository_id, "secrets")
+            return ImportFile(state="ended")
+        if source.failures:
+            async with self._db.transaction() as tx:
+                await store.change(tx, repository_id, failures=0)
+        return ImportFile(state="file", content=content)
 
     async def _finish_kind(self, source: SourceRow, kind: Kind, done: int) -> SourceRow:
         """Record that all pages of a kind are written, and return the row."""
@@ -160,14 +197,15 @@ class SourcePages:
         local_url = f"{self._presenter.root}{row.owner_login}/{row.name}"
         address = self._opener.address(source, remote)
         references = References(address, local_url, source.pull_offset or 0, logins)
+        files = TextFiles(source.repository_id, local_url, self._opener.file_links(source, remote))
         return ImportPage(
             state="page",
             cursor=cursor,
             labels=page.labels,
             milestones=references.rewrite_all(page.milestones),
-            issues=references.rewrite_all(_with_accounts(page.issues, people)),
-            pulls=references.rewrite_all(_with_accounts(page.pulls, people)),
-            comments=references.rewrite_all(_with_accounts(page.comments, people)),
+            issues=references.rewrite_all(files.localize_all(_with_accounts(page.issues, people))),
+            pulls=references.rewrite_all(files.localize_all(_with_accounts(page.pulls, people))),
+            comments=references.rewrite_all(files.localize_all(_with_accounts(page.comments, people))),
             times=_with_accounts(page.times, people),
             dependencies=page.dependencies,
         )
@@ -227,6 +265,22 @@ class SourcePages:
                 await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
                 await announce_end(tx, self._presenter, repository_id)
         return ENDED
+
+
+async def _read_file(there: Source, request: ReadImportFile) -> bytes:
+    """Return the bytes of a file. Raises SourceFailed, also above the limit, and SourceBusy."""
+    content = bytearray()
+    try:
+        async with asyncio.timeout(PAGE_SECONDS), there.file(request.address) as (chunks, length):
+            if length is not None and length > request.max_bytes:
+                raise SourceFailed("too-large")
+            async for chunk in chunks:
+                content += chunk
+                if len(content) > request.max_bytes:
+                    raise SourceFailed("too-large")
+    except TimeoutError:
+        raise SourceFailed("unreachable") from None
+    return bytes(content)
 
 
 def _cursor(text: str) -> Cursor:
