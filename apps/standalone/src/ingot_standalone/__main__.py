@@ -153,14 +153,18 @@ async def _restore(options: argparse.Namespace) -> None:
 async def _export(options: argparse.Namespace) -> None:
     from ingot_standalone.archives import export
 
-    await export(options.repository, options.archive)
+    await export(options.repository, options.archive, token=read({}).token)
 
 
 async def _import(options: argparse.Namespace) -> None:
     from ingot_standalone.archives import import_archive
 
     await import_archive(
-        options.archive, options.repository, private=options.private, map_logins=options.map_logins
+        options.archive,
+        options.repository,
+        token=read({}).token,
+        private=options.private,
+        map_logins=options.map_logins,
     )
 
 

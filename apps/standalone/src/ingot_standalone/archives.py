@@ -17,7 +17,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from ingot_chassis.errors import CannotStart
 from ingot_standalone.console import say
 
-TOKEN = "INGOT_TOKEN"  # noqa: S105 - the name of the variable
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 3600.0
 """Limit of the silence of the server, which verifies a large archive before it answers."""
@@ -33,11 +32,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class RemoteRepository(NamedTuple):
-    """A repository of a server, by the address of its page."""
+    """A repository of a server, by the address of its page. An empty ``token`` is not sent."""
 
     site: str
     owner: str
     name: str
+    token: str
 
     @property
     def path(self) -> str:
@@ -47,7 +47,7 @@ class RemoteRepository(NamedTuple):
         self, method: str, path: str, body: IO[bytes] | None = None, size: int = 0
     ) -> http.client.HTTPResponse:
         """Send a request to the API and return its response. Blocks. Raises CannotStart."""
-        headers = {"Authorization": f"token {os.environ[TOKEN]}"} if os.environ.get(TOKEN) else {}
+        headers = {"Authorization": f"token {self.token}"} if self.token else {}
         if body is not None:
             headers |= {"Content-Type": "application/zip", "Content-Length": str(size)}
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked
@@ -79,7 +79,7 @@ def _message(error: urllib.error.HTTPError) -> str:
         return str(error.reason)
 
 
-def repository_at(url: str) -> RemoteRepository:
+def repository_at(url: str, token: str) -> RemoteRepository:
     """Return the repository whose page has this address. Raises CannotStart."""
     parts = urlsplit(url)
     *prefix, owner, name = ["", *parts.path.strip("/").removesuffix(".git").split("/")]
@@ -91,15 +91,15 @@ def repository_at(url: str) -> RemoteRepository:
         raise CannotStart(
             f"{url!r} is not the address of a repository, such as https://git.example.org/ann/demo"
         )
-    return RemoteRepository("/".join((f"{parts.scheme}://{parts.netloc}", *prefix[1:])), owner, name)
+    return RemoteRepository("/".join((f"{parts.scheme}://{parts.netloc}", *prefix[1:])), owner, name, token)
 
 
-async def export(url: str, target: Path) -> None:
+async def export(url: str, target: Path, *, token: str) -> None:
     """Export a repository into a new file. A cancelled export is also cancelled at the server.
 
     Raises CannotStart.
     """
-    repository = repository_at(url)
+    repository = repository_at(url, token)
     if await asyncio.to_thread(target.exists):
         raise CannotStart(f"{target} exists; name another file")
     path = f"{repository.path}/export"
@@ -132,9 +132,11 @@ def _download(repository: RemoteRepository, path: str, target: Path) -> None:
     unfinished.rename(target)
 
 
-async def import_archive(source: Path, url: str, *, private: bool | None, map_logins: bool) -> None:
+async def import_archive(
+    source: Path, url: str, *, token: str, private: bool | None, map_logins: bool
+) -> None:
     """Import an archive as a new repository, and wait for the end. Raises CannotStart."""
-    repository = repository_at(url)
+    repository = repository_at(url, token)
     query: dict[str, str] = {"owner": repository.owner, "name": repository.name}
     if private is not None:
         query["private"] = str(private).lower()

@@ -56,6 +56,10 @@ class Settings(msgspec.Struct, kw_only=True):
     otlp_endpoint: Annotated[
         str, msgspec.Meta(description="OTLP/HTTP endpoint for traces; empty: none.", extra=_SHARED)
     ] = ""
+    token: Annotated[
+        str,
+        msgspec.Meta(description="Token of the API, for `ingot export` and `ingot import`.", extra=_SHARED),
+    ] = ""
     drain_seconds: Annotated[
         int, msgspec.Meta(ge=0, description="Time that running requests get when it ends.", extra=_SHARED)
     ] = 10
