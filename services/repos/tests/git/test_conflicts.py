@@ -38,7 +38,7 @@ def sides(repo, base, ours, theirs):
     return head, tip
 
 
-def found(repo, head, tip):
+def conflicts_of(repo, head, tip):
     return find_conflicts(repo, tip, head_ref=REF, expected_head=head)
 
 
@@ -103,11 +103,11 @@ def test_a_side_of_every_conflict_is_what_git_makes_of_it(repo, tmp_path, case, 
     chance = random.Random(SEED + case)
     files = ({name: b"".join(numbered(chance)) for name in ("a.txt", "d/b.txt", "c")} for _ in range(3))
     head, tip = sides(repo, *files)
-    found_here = found(repo, head, tip)
+    result = conflicts_of(repo, head, tip)
     tree, paths = merged_by_git(repo, tmp_path / "work", head, tip, side)
-    assert ({file.path for file in found_here.files}, found_here.obstacle) == (paths, ""), SEED
+    assert ({file.path for file in result.files}, result.obstacle) == (paths, ""), SEED
     if paths:
-        merged = resolve(repo, head, tip, {file.path: chosen(file, side) for file in found_here.files})
+        merged = resolve(repo, head, tip, {file.path: chosen(file, side) for file in result.files})
         assert str(repo[merged].tree_id) == tree, SEED
         assert [str(one) for one in repo[merged].parent_ids] == [head, tip]
     assert repo.lookup_reference(REF).target == pygit2.Oid(hex=head)
@@ -116,7 +116,7 @@ def test_a_side_of_every_conflict_is_what_git_makes_of_it(repo, tmp_path, case, 
 def test_a_conflict_has_its_three_versions_between_the_lines_that_merge(repo):
     text = "one\n=======\n<<<<<<< x\n{}\nlast"
     versions = [{"f": text.format(word).encode()} for word in ("base", "ours", "theirs")]
-    (file,) = found(repo, *sides(repo, *versions)).files
+    (file,) = conflicts_of(repo, *sides(repo, *versions)).files
     assert file == ConflictedFile(
         "f",
         (
@@ -130,14 +130,14 @@ def test_a_conflict_has_its_three_versions_between_the_lines_that_merge(repo):
 def test_a_file_with_line_ends_of_windows_keeps_them(repo):
     versions = [{"f": b"a\r\n%b\r\nz\r\n" % word} for word in (b"1", b"2", b"3")]
     head, tip = sides(repo, *versions)
-    (file,) = found(repo, head, tip).files
+    (file,) = conflicts_of(repo, head, tip).files
     merged = resolve(repo, head, tip, {"f": chosen(file, "theirs")})
     assert content(repo, merged) == versions[2]
 
 
 def test_both_sides_may_add_a_file(repo):
     head, tip = sides(repo, {"a": b"1"}, {"a": b"1", "f": b"ours\n"}, {"a": b"1", "f": b"theirs\n"})
-    (file,) = found(repo, head, tip).files
+    (file,) = conflicts_of(repo, head, tip).files
     assert file.parts == (Part(is_conflict=True, ours="ours\n", theirs="theirs\n"),)
 
 
@@ -145,7 +145,7 @@ def test_both_sides_may_add_a_file(repo):
 def test_a_deleted_file_is_kept_or_deleted(repo, side):
     both = ({"a": b"1"}, {"a": b"1", "f": LINES + b"more\n"})
     head, tip = sides(repo, {"a": b"1", "f": LINES}, *(both if side == "ours" else both[::-1]))
-    (file,) = found(repo, head, tip).files
+    (file,) = conflicts_of(repo, head, tip).files
     assert (file.deleted, file.parts) == (side, (Part((LINES + b"more\n").decode()),))
     assert content(repo, resolve(repo, head, tip, {"f": None})) == {"a": b"1"}
     assert content(repo, resolve(repo, head, tip, {"f": "kept\n"})) == {"a": b"1", "f": b"kept\n"}
@@ -160,7 +160,7 @@ def test_an_executable_file_stays_one(repo):
 
 def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
     versions = [{".gitattributes": b"f -merge\n", "f": LINES + word} for word in (b"1\n", b"2\n", b"3\n")]
-    (file,) = found(repo, *sides(repo, *versions)).files
+    (file,) = conflicts_of(repo, *sides(repo, *versions)).files
     assert {part.is_conflict for part in file.parts} >= {True}
     assert chosen(file, "ours") == (LINES + b"2\n").decode()
 
@@ -184,7 +184,7 @@ def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
 )
 def test_what_needs_a_clone_is_said_with_its_file(repo, versions, words):
     head, tip = sides(repo, *versions)
-    result = found(repo, head, tip)
+    result = conflicts_of(repo, head, tip)
     assert words in {file.obstacle for file in result.files}
     assert result.obstacle.endswith(words)
     assert all(file.obstacle or file.parts for file in result.files)
@@ -193,20 +193,20 @@ def test_what_needs_a_clone_is_said_with_its_file(repo, versions, words):
 def test_very_many_files_need_a_clone(repo):
     names = [f"f{number}" for number in range(conflicts.MOST_FILES + 1)]
     head, tip = sides(repo, *(dict.fromkeys(names, word) for word in (b"1\n", b"2\n", b"3\n")))
-    result = found(repo, head, tip)
+    result = conflicts_of(repo, head, tip)
     assert (result.obstacle, len(result.files)) == ("more than 20 files conflict", 20)
 
 
 def test_a_clean_merge_has_no_conflicts(repo):
     head, tip = sides(repo, {"a": b"1"}, {"a": b"2"}, {"a": b"1", "b": b"3"})
-    assert found(repo, head, tip).files == ()
+    assert conflicts_of(repo, head, tip).files == ()
     with pytest.raises(MergeConflict):
         resolve(repo, head, tip, {"a": "4"})
 
 
 def test_white_space_is_no_conflict_where_the_repository_ignores_it(repo):
     head, tip = sides(repo, {"f": b"a b\n"}, {"f": b"a  b\n"}, {"f": b"a c\n"})
-    assert len(found(repo, head, tip).files) == 1
+    assert len(conflicts_of(repo, head, tip).files) == 1
     ignoring = find_conflicts(repo, tip, head_ref=REF, expected_head=head, ignore_whitespace=True)
     assert ignoring.files == ()
 
@@ -223,6 +223,6 @@ def test_moved_branches_are_refused(repo):
     with pytest.raises(RefMoved):
         resolve(repo, head, tip, {"f": "4"}, base=head)
     set_branches(repo, topic=tip)
-    for act in (lambda: resolve(repo, head, tip, {"f": "4"}), lambda: found(repo, head, tip)):
+    for act in (lambda: resolve(repo, head, tip, {"f": "4"}), lambda: conflicts_of(repo, head, tip)):
         with pytest.raises(RefMoved):
             act()

@@ -31,8 +31,8 @@ def resolution(base, head, tip, *, path="f", text="both\n"):
 
 async def test_conflicts_are_resolved_by_a_merge_that_is_announced_as_a_push(world, ann, base, sides):
     head, tip = sides
-    found = (await ann.internal("POST", f"{base}/conflicts", question(base, head))).json()
-    assert found == {
+    answered = (await ann.internal("POST", f"{base}/conflicts", question(base, head))).json()
+    assert answered == {
         "head_sha": head, "base_sha": tip, "obstacle": "",
         "files": [{
             "path": "f", "deleted": "", "obstacle": "",
@@ -75,8 +75,8 @@ async def test_conflicts_with_another_repository_are_resolved_in_the_fork(world,
     repo = opened(world, base)
     tip = commit(repo, {"f": b"newer\n"}, [str(repo.branches["master"].target)])
     set_branches(repo, master=tip)
-    found = (await bob.internal("POST", f"{fork}/conflicts", question(base, head))).json()
-    assert (found["base_sha"], [one["path"] for one in found["files"]]) == (tip, ["f"])
+    answered = (await bob.internal("POST", f"{fork}/conflicts", question(base, head))).json()
+    assert (answered["base_sha"], [one["path"] for one in answered["files"]]) == (tip, ["f"])
     answer = await bob.internal("POST", f"{fork}/resolutions", resolution(base, head, tip))
     assert answer.status_code == 200, answer.text
     assert tip in opened(world, fork)

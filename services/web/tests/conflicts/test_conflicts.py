@@ -27,7 +27,7 @@ DELETED = ConflictedFile(path="old.txt", deleted="theirs", parts=[ConflictPart(t
 CHOICES = {"choice-0-1": "both", "choice-0-3": "theirs", "choice-1-0": "delete"}
 
 
-def found(*files, base=BASE, **more):
+def conflicts(*files, base=BASE, **more):
     return Conflicts(head_sha=HEAD, base_sha=base, files=list(files), **more)
 
 
@@ -35,7 +35,7 @@ def found(*files, base=BASE, **more):
 def forge(forge):
     conflict = {"reason": "the branches conflict", "kind": "conflict", "overridable": False}
     forge.answers[f"{HOME}/pulls/1"] = pull(mergeable=False, merge_refusals=[conflict])
-    forge.internal |= {f"GET {PATH}": found(TEXT, DELETED), f"POST {PATH}": UpdatedBranch(sha="2" * 40)}
+    forge.internal |= {f"GET {PATH}": conflicts(TEXT, DELETED), f"POST {PATH}": UpdatedBranch(sha="2" * 40)}
     return forge
 
 
@@ -81,7 +81,7 @@ async def test_the_text_to_edit_has_conflict_markers_which_must_go(pages, forge)
 
 async def test_a_file_with_line_ends_of_windows_keeps_them(pages, forge):
     part = ConflictPart(is_conflict=True, ours="a\r\n", theirs="b\r\n")
-    forge.internal[f"GET {PATH}"] = found(ConflictedFile(path="f", parts=[part]))
+    forge.internal[f"GET {PATH}"] = conflicts(ConflictedFile(path="f", parts=[part]))
     await pages.submit(PAGE, "Commit merge", to=PAGE, **{"edited-0": "1", "text-0": "c\r\nd\r\n"})
     assert sent_texts(forge) == {"f": "c\r\nd\r\n"}
 
@@ -99,13 +99,13 @@ async def test_a_missing_choice_is_named_and_the_others_stay(pages, forge, choic
     assert (refused.status_code, words in refused.text) == (422, True)
     assert not forge.bodies
     values = form_of(refused.text, PAGE, "Commit merge").values
-    kept = {name: [choice] for name, choice in choices.items() if choice != "x"}
-    assert {name: values[name] for name in kept} == kept
+    choices_left = {name: [choice] for name, choice in choices.items() if choice != "x"}
+    assert {name: values[name] for name in choices_left} == choices_left
 
 
 async def test_branches_that_moved_since_the_page_show_the_conflicts_as_they_are_now(pages, forge):
     page = (await pages.get(PAGE, ANN)).text
-    forge.internal[f"GET {PATH}"] = found(TEXT, DELETED, base="9" * 40)
+    forge.internal[f"GET {PATH}"] = conflicts(TEXT, DELETED, base="9" * 40)
     refused = await pages.submit(page, "Commit merge", to=PAGE, **CHOICES)
     assert (refused.status_code, "one of the branches has moved" in refused.text) == (409, True)
     values = form_of(refused.text, PAGE, "Commit merge").values
@@ -115,14 +115,14 @@ async def test_branches_that_moved_since_the_page_show_the_conflicts_as_they_are
 
 async def test_what_needs_a_clone_is_said_with_the_commands(pages, forge):
     obstacle = ConflictedFile(path="p.png", obstacle="it is no text in UTF-8")
-    forge.internal[f"GET {PATH}"] = found(obstacle, obstacle="p.png: it is no text in UTF-8")
+    forge.internal[f"GET {PATH}"] = conflicts(obstacle, obstacle="p.png: it is no text in UTF-8")
     shown = (await pages.get(PAGE, ANN)).text
     assert "These conflicts need a clone: p.png: it is no text in UTF-8." in shown
     assert ("git pull --no-rebase" in shown, "Commit merge" in shown) == (True, False)
 
 
 async def test_a_merge_without_conflicts_has_nothing_to_resolve(pages, forge):
-    forge.internal[f"GET {PATH}"] = found()
+    forge.internal[f"GET {PATH}"] = conflicts()
     assert "without conflicts" in (await pages.get(PAGE, ANN)).text
 
 

@@ -23,38 +23,38 @@ async def show(request: WebRequest, index: int) -> Response[str]:
     """Show the conflicts of a pull request, each with its versions to choose from."""
     request.require_signed_in()
     frame = RepositoryFrame(request)
-    pull, statuses, found = await _read(frame, index)
-    return _page(frame, pull, statuses, found, Form())
+    pull, statuses, conflicts = await _read(frame, index)
+    return _page(frame, pull, statuses, conflicts, Form())
 
 
 @post(PATH, policy=anyone(), include_in_schema=False)
 async def resolve(request: WebRequest, index: int) -> Response[Any]:
     """Commit the merge with the chosen texts. The page shows an error, and keeps the choices."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
-    pull, statuses, found = await _read(frame, index)
-    if isinstance(found, ApiError):
-        return _page(frame, pull, statuses, found, form)
-    if (form.text("head_sha"), form.text("base_sha")) != (found.head_sha, found.base_sha):
-        return _page(frame, pull, statuses, found, Form(), MOVED)
+    pull, statuses, conflicts = await _read(frame, index)
+    if isinstance(conflicts, ApiError):
+        return _page(frame, pull, statuses, conflicts, form)
+    if (form.text("head_sha"), form.text("base_sha")) != (conflicts.head_sha, conflicts.base_sha):
+        return _page(frame, pull, statuses, conflicts, Form(), MOVED)
     try:
-        if not found.files or found.obstacle:
+        if not conflicts.files or conflicts.obstacle:
             raise Invalid("there are no conflicts that can be resolved here")
-        files = resolved_files(found.files, form, pull["head"]["ref"], pull["base"]["ref"])
-        resolution = Resolution(head_sha=found.head_sha, base_sha=found.base_sha, files=files)
+        files = resolved_files(conflicts.files, form, pull["head"]["ref"], pull["base"]["ref"])
+        resolution = Resolution(head_sha=conflicts.head_sha, base_sha=conflicts.base_sha, files=files)
         await frame.forge.resolve_conflicts(frame.base, index, resolution)
     except ApiError as error:
-        return _page(frame, pull, statuses, found, form, error)
+        return _page(frame, pull, statuses, conflicts, form, error)
     return frame.redirect(f"/pulls/{index}#merge")
 
 
 async def _read(frame: RepositoryFrame, index: int) -> tuple[Any, Any, Conflicts | ApiError]:
     """Return the pull request, its checks, and its conflicts or the reason why they cannot be shown."""
-    pull, statuses, found = await frame.load(
+    pull, statuses, conflicts = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
         statuses_of(frame, index),
         _conflicts_of(frame, index),
     )
-    return pull, statuses, found
+    return pull, statuses, conflicts
 
 
 async def _conflicts_of(frame: RepositoryFrame, index: int) -> Conflicts | ApiError:
@@ -68,12 +68,12 @@ def _page(
     frame: RepositoryFrame,
     pull: Any,
     statuses: Any,
-    found: Conflicts | ApiError,
+    conflicts: Conflicts | ApiError,
     form: Form,
     problem: ApiError | None = None,
 ) -> Response[str]:
-    if isinstance(found, ApiError):
-        problem, found = found, Conflicts(head_sha="", base_sha="", obstacle=found.message)
+    if isinstance(conflicts, ApiError):
+        problem, conflicts = conflicts, Conflicts(head_sha="", base_sha="", obstacle=conflicts.message)
     head, base = pull["head"]["ref"], pull["base"]["ref"]
     return frame.render(
         "conflicts/page.html",
@@ -84,8 +84,8 @@ def _page(
         checks=statuses,
         pull=pull,
         issue=as_issue(pull),
-        found=found,
-        files=[_shown(file, number, form, head, base) for number, file in enumerate(found.files)],
+        conflicts=conflicts,
+        files=[_shown(file, number, form, head, base) for number, file in enumerate(conflicts.files)],
     )
 
 

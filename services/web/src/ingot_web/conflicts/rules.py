@@ -28,7 +28,7 @@ def _text_of(file: ConflictedFile, number: int, form: Form, head: str, base: str
     if form.has(f"edited-{number}"):
         return _edited(file, form.lines(f"text-{number}"), head, base)
     if file.deleted:
-        return _kept(file, form[choice_name(number, 0)])
+        return _whole(file, form[choice_name(number, 0)])
     texts: list[str] = []
     conflicts = 0
     for position, part in enumerate(file.parts):
@@ -43,7 +43,7 @@ def _text_of(file: ConflictedFile, number: int, form: Form, head: str, base: str
     return "".join(texts)
 
 
-def _kept(file: ConflictedFile, choice: str) -> str | None:
+def _whole(file: ConflictedFile, choice: str) -> str | None:
     if choice not in ("keep", "delete"):
         raise Invalid(f"choose whether to keep or to delete {file.path}")
     return None if choice == "delete" else file.parts[0].text

@@ -219,8 +219,8 @@ def _file(
     if not all(map(_is_text, contents.values())):
         return ConflictedFile(name, obstacle="it is no text in UTF-8")
     if _OURS not in contents or _THEIRS not in contents:
-        deleted, kept = ("ours", _THEIRS) if _OURS not in contents else ("theirs", _OURS)
-        return ConflictedFile(name, (Part(contents[kept].decode()),), deleted)
+        deleted, side = ("ours", _THEIRS) if _OURS not in contents else ("theirs", _OURS)
+        return ConflictedFile(name, (Part(contents[side].decode()),), deleted)
     merged = view.odb.read(entry_at(view, tree, name).oid)[1]
     parts = _parts(merged, contents)
     rest.conflicts -= sum(part.is_conflict for part in parts)
@@ -251,8 +251,8 @@ def _parts(merged: bytes, contents: Mapping[int, bytes]) -> tuple[Part, ...]:
 
 def _is_marker(line: bytes) -> bool:
     first = line[:1]
-    is_known = first == b">" or first in _NAMES
-    return is_known and line[:MARKER] == first * MARKER and line[MARKER : MARKER + 1] != first
+    begins = first == b">" or first in _NAMES
+    return begins and line[:MARKER] == first * MARKER and line[MARKER : MARKER + 1] != first
 
 
 def _has_markers(content: bytes) -> bool:

@@ -31,9 +31,14 @@ async def find_conflicts(request: RepositoryRequest, repository_id: int, data: F
     """Return the conflicts of a merge of a base branch into a branch that the caller may move."""
     repository, base = await _enter(request, repository_id, data.head_branch, data.base_repository_id)
     with _merging():
-        found = await merges.find_conflicts(request.storage, repository.row, base.row, data)
+        conflicts = await merges.find_conflicts(request.storage, repository.row, base.row, data)
     return msgspec.convert(
-        {"head_sha": found.head, "base_sha": found.base, "files": found.files, "obstacle": found.obstacle},
+        {
+            "head_sha": conflicts.head,
+            "base_sha": conflicts.base,
+            "files": conflicts.files,
+            "obstacle": conflicts.obstacle,
+        },
         Conflicts,
         from_attributes=True,
     )
