@@ -243,7 +243,7 @@ class ServiceSettings(msgspec.Struct, kw_only=True):
     ] = 500
 
     def __post_init__(self) -> None:
-        """Add the last slash to the root URL, so that paths can be appended to it."""
+        """Add the last slash to the root URL, because paths are appended to it."""
         self.public_url = self.public_url.rstrip("/") + "/"
 
 

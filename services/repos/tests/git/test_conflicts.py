@@ -1,4 +1,4 @@
-"""Conflicts of a merge are those of git, and what is chosen for them is what git makes of the same choice."""
+"""Conflicts of a merge are those of git. A choice gives what git makes of the same choice."""
 
 import os
 import random

@@ -9,7 +9,7 @@ ResolvedText = Annotated[str, msgspec.Meta(max_length=400_000)]
 
 
 class FindConflicts(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /internal/repositories/{id}/conflicts: find the conflicts of a merge of a base into ``head_branch``.
+    """POST /internal/repositories/{id}/conflicts: find conflicts of a merge of a base into ``head_branch``.
 
     The caller needs the access of ``UpdateBranch``. 409 if the branch is no longer at ``head_sha``.
     """

@@ -80,7 +80,7 @@ def _lines(text: str) -> str:
 
 
 def context(parts: Sequence[ConflictPart], position: int) -> str:
-    """Return the lines of a part without a conflict that are next to conflicts; an empty line between them."""
+    """Return the lines of a part that are next to conflicts, with an empty line between them."""
     lines = parts[position].text.splitlines(keepends=True)
     first = lines[:CONTEXT] if position else []
     last = lines[-CONTEXT:] if position + 1 < len(parts) else []

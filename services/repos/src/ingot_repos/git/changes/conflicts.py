@@ -62,7 +62,7 @@ class ConflictedFile:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """The files in conflict of a merge of ``base`` into a branch, both as full ids. Without files it is clean.
+    """The files in conflict of a merge of ``base`` into a branch, both as full ids. None: it is clean.
 
     ``obstacle`` is the reason if they cannot be resolved here. The files are then named as far as they are
     known.
@@ -185,7 +185,7 @@ def _obstacle_of(stages: Mapping[int, Stage]) -> str:
 
 @dataclass(slots=True)
 class _Rest:
-    """What is left of the limits of one merge."""
+    """The unused part of the limits of one merge."""
 
     bytes: int = TOTAL_BYTES
     conflicts: int = MOST_CONFLICTS

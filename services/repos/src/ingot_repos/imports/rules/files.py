@@ -1,7 +1,7 @@
 """Files of texts: each gets a uuid and an address here, and links in the text lead there.
 
-issues stores the files. The uuid follows from the text and the address at the source. So a page that is read twice names
-the same files. Links in code stay.
+issues stores the files. The uuid follows from the text and the address at the source. So a page that is
+read twice names the same files. Links in code stay.
 """
 
 import re
@@ -58,7 +58,7 @@ class TextFiles:
         return [self.localize(one) for one in texts]
 
     def _local(self, file: ImportedFile, owner: str) -> ImportedFile:
-        """Return a file with its uuid and its address here. ``owner`` tells texts with the same file apart."""
+        """Return a file with its uuid and address here. ``owner`` tells texts with the same file apart."""
         new = str(uuid.uuid5(_NAMESPACE, f"{owner} {file.address}"))
         local_url = f"{self._local_url}/attachments/{new}"
         original_url = file.original_url or file.address
