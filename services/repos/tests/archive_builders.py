@@ -36,7 +36,7 @@ TIMES = {"created_at": AT, "updated_at": LATER}
 ANN, CAT = ImportedPerson(name="annie", source_id=70), ImportedPerson(name="cat", source_id=71)
 SHA, OTHER = "a" * 40, "b" * 40
 HEART = ImportedReaction(author=ANN, content="heart", created_at=AT)
-BUNDLE_BYTES = b"# v2 git bundle\n"
+BUNDLE_BYTES = b"# v2 git bundle\n\n"
 ASSET = b"a file of a release"
 COMMENT = ImportedComment(source_id=9, number=1, author=ANN, body="hm", reactions=[HEART], **TIMES)
 PULL = ExportedPull(

@@ -6,8 +6,9 @@ import json
 import msgspec
 import pytest
 
-from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, BUNDLE, lfs_path
+from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, BUNDLE, WIKI_BUNDLE, lfs_path
 from ingot_repos.imports.clients.source import KINDS
+from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..archive_builders import ASSET, OBJECTS, write_archive, zip_of
@@ -197,6 +198,39 @@ async def test_git_data_that_is_damaged_fails_the_import(world, bob, bundle, tmp
     state = (await bob.get("/repos/bob/source/migration")).json()
     assert state["status"] == "failed"
     assert (await bob.get("/repos/bob/source/branches")).status_code == 404
+
+
+@pytest.fixture
+async def link(world, ann, bob):
+    """A file that leads git from an unpacked archive to a private repository of another user."""
+    secret = await ann.create("secret", private=True, auto_init=True)
+    await bob.create("mine")
+    return f"gitdir: ../../{world.components.storage.path(secret['id']).relative_to(world.components.storage.root)}\n"
+
+
+@pytest.mark.parametrize("path", [BUNDLE, WIKI_BUNDLE])
+async def test_a_link_to_another_repository_is_refused(world, bob, bundle, tmp_path, link, path):
+    files = {BUNDLE: bundle.read_bytes()} | {path: link.encode()}
+    answer = await send(bob, zip_of(tmp_path / "a.zip", files.items()))
+    assert answer.json()["errors"][0]["message"] == f"{path} is not a bundle of git"
+    assert (await bob.get("/repos/bob/source")).status_code == 404
+
+
+@pytest.mark.parametrize("path", [BUNDLE, WIKI_BUNDLE])
+async def test_git_follows_no_link_of_an_archive(world, bob, bundle, tmp_path, link, path):
+    files = {BUNDLE: bundle.read_bytes()}
+    await send(bob, zip_of(tmp_path / "a.zip", [*files.items(), (WIKI_BUNDLE, bundle.read_bytes())]))
+    [folder] = archives(world)
+    # The link is one that git follows.
+    (folder / "x").write_text(link)
+    assert "refs/heads/master" in await git("ls-remote", str(folder / "x"), cwd=tmp_path)
+    zip_of(folder / ARCHIVE, (files | {path: link.encode()}).items())
+    await world.components.import_workers.step()
+    if path == WIKI_BUNDLE:
+        await read_all(bob, (await bob.get("/repos/bob/source")).json()["id"])
+    state = (await bob.get("/repos/bob/source/migration")).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["archive"])
+    assert not (folder / path.rpartition("/")[2]).exists()
 
 
 async def test_objects_that_a_push_may_not_bring_are_refused(world, bob, tmp_path):

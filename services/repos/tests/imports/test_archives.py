@@ -6,12 +6,13 @@ import zipfile
 
 import pytest
 
-from ingot_repos.imports.clients import archive
+from ingot_repos.imports.clients import archive, archive_bundles
 from ingot_repos.imports.clients.archive import ArchiveSource, open_archive, verify
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,
     BUNDLE,
     MOST_PAGE_OBJECTS,
+    WIKI_BUNDLE,
     ArchiveInvalid,
     encode_lines,
 )
@@ -250,7 +251,54 @@ async def test_an_archive_that_was_removed_fails_the_import(tmp_path):
         await source.settings()
 
 
-def test_a_file_of_the_archive_is_copied(tmp_path):
+def test_a_bundle_of_the_archive_is_copied(tmp_path):
     with open_archive(write_archive(tmp_path / "a.zip")) as opened:
-        opened.copy(BUNDLE, tmp_path / "x.bundle")
+        opened.copy_bundle(BUNDLE, tmp_path / "x.bundle")
     assert (tmp_path / "x.bundle").read_bytes() == BUNDLE_BYTES
+
+
+V2, V3, REF = b"# v2 git bundle\n", b"# v3 git bundle\n", b"a" * 40 + b" refs/heads/"
+
+
+@pytest.mark.parametrize("header", [V2 + REF + b"x\n\n", V3 + b"@object-format=sha1\n" + REF + b"\xff\n\n"])
+def test_a_bundle_is_accepted(tmp_path, header):
+    verify(zip_of(tmp_path / "a.zip", [(BUNDLE, header + b"PACK")]), max_bytes=BYTES)
+
+
+@pytest.mark.parametrize("path", [BUNDLE, WIKI_BUNDLE])
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"", "is not a bundle"),
+        (b"gitdir: ../../repositories/ab/cd/42.git\n", "is not a bundle"),
+        (b"# v1 git bundle\n\n", "is not a bundle"),
+        (V2, "is damaged"),
+        (V2 + REF + b"x", "is damaged"),
+        (V2 + REF + b"x\0y\n\n", "is damaged"),
+        (V2 + b"a" * 64 + b" refs/heads/x\n\n", "is damaged"),
+        (V2 + b"@object-format=sha1\n\n", "is damaged"),
+        (V2 + REF + b"x" * 4096 + b"\n\n", "is damaged"),
+        (V2 + b"-" + b"a" * 40 + b" a commit\n\n", "has only a part of the history"),
+        (V3 + b"@object-format=sha256\n\n", "has another capability"),
+        (V3 + b"@filter=blob:none\n\n", "has another capability"),
+    ],
+)
+def test_a_file_that_git_may_not_open_as_a_bundle_is_refused(tmp_path, path, header, message):
+    archive_path = zip_of(tmp_path / "a.zip", [(path, header)])
+    assert f"{path} {message}" in refusal(archive_path)
+    with open_archive(archive_path) as opened, pytest.raises(ArchiveInvalid):
+        opened.copy_bundle(path, tmp_path / "x.bundle")
+    assert not (tmp_path / "x.bundle").exists()
+
+
+def test_a_bundle_of_too_many_refs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive_bundles, "MAX_REFS", 2)
+    path = zip_of(tmp_path / "a.zip", [(BUNDLE, V2 + (REF + b"x\n") * 3 + b"\n")])
+    assert "has more than 2 refs" in refusal(path)
+
+
+@pytest.mark.parametrize("line", [b"@object-format=sha1\n", REF + b"x" * 900 + b"\n"])
+def test_a_header_above_the_limit_is_refused(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(archive_bundles, "MOST_HEADER_BYTES", 10_000)
+    path = zip_of(tmp_path / "a.zip", [(BUNDLE, V3 + line * 1_000 + b"\n")])
+    assert "header" in refusal(path)

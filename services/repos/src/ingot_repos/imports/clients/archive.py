@@ -18,8 +18,10 @@ from typing import Any
 import msgspec
 
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.imports.clients.archive_bundles import require_bundle
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,
+    BUNDLE,
     LINES,
     MANIFEST,
     MOST_PAGE_BYTES,
@@ -27,6 +29,7 @@ from ingot_repos.imports.clients.archive_layout import (
     PATH,
     PEOPLE,
     VERSION,
+    WIKI_BUNDLE,
     ArchivedFile,
     ArchivedPerson,
     ArchiveInvalid,
@@ -104,8 +107,14 @@ class Archive:
             raise ArchiveInvalid(f"{path} has more than {most_bytes:,} bytes")
         return b"".join(self.chunks(path))
 
-    def copy(self, path: str, target: Path) -> None:
-        """Copy a file of the archive to ``target``."""
+    def require_bundle(self, path: str) -> None:
+        with _damages(), self._files.open(path) as file:
+            # The readline of the ZIP module returns more than its limit.
+            require_bundle(io.BufferedReader(file), path)  # type: ignore[arg-type]
+
+    def copy_bundle(self, path: str, target: Path) -> None:
+        """Copy a bundle to ``target``, where a repository of git may be opened."""
+        self.require_bundle(path)
         with target.open("wb") as file:
             for chunk in self.chunks(path):
                 file.write(chunk)
@@ -172,6 +181,8 @@ def verify(path: Path, *, max_bytes: int) -> Manifest:
             raise ArchiveInvalid(f"{MANIFEST}: the service {manifest.service!r} is unknown")
         for one in manifest.files:
             _require_contents(archive, one)
+        for bundle in files.keys() & {BUNDLE, WIKI_BUNDLE}:
+            archive.require_bundle(bundle)
         for kind in ARCHIVED_KINDS:
             _require_pages(archive, kind, files.keys())
         archive.people()

@@ -39,7 +39,7 @@ class ArchiveUnpacker:
             with open_archive(folder / ARCHIVE) as opened:
                 if path not in opened.paths():
                     return None
-                opened.copy(path, target)
+                opened.copy_bundle(path, target)
             return target
 
         return await _in_thread(copy)
