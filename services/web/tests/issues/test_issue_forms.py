@@ -1,12 +1,14 @@
 """Issue forms of a repository: fields of the page, their validation, and the text of the issue."""
 
 import re
+import time
 
 import pytest
+import re2
 
 from ingot_contracts.testing.forms import form_of
 from ingot_web.forms.rules.fields import Form
-from ingot_web.issues.rules.issue_forms import fields_of, problems_of, text_of
+from ingot_web.issues.rules.issue_forms import MOST_FIELDS, MOST_PATTERNS, fields_of, problems_of, text_of
 
 from ..forge import ANN_USER, HOME
 from ..world import ANN
@@ -186,7 +188,10 @@ async def test_a_link_fills_in_answers(pages, forge):
         (field(name="a", regex="[0-9]+"), [], None),
         (field("textarea", name="a", regex="[0-9]+"), ["v1"], None),
         (field(name="a", regex="(?=1)."), ["v1"], None),
-        (field(name="a", regex="(a*)*b"), ["a" * 10_000], "Write it in the format (a*)*b"),
+        (field(name="a", regex="(a*)*b"), ["a" * 1_000], "Write it in the format (a*)*b"),
+        (field(name="a", regex="a*"), ["a" * 1_001], "Write at most 1,000 characters"),
+        (field(name="a"), ["a" * 1_001], None),
+        (field(name="a", regex="((.?){300}){30}b"), ["a"], None),
         (field(name="a", regex="[0-9]" * 300), ["v1"], None),
         (field(name="a", regex=["[0-9]"]), ["v1"], None),
     ],
@@ -194,6 +199,18 @@ async def test_a_link_fills_in_answers(pages, forge):
 def test_answers_are_validated(question, answers, problem):
     problems = problems_of(template(question), Form([("field-a", one) for one in answers]))
     assert problems.get("field-a") == problem
+
+
+def test_patterns_of_a_form_take_bounded_time_and_memory():
+    questions = [field(name=f"a{number}", regex=f"(.*)(.?){{900}}x{number}") for number in range(MOST_FIELDS)]
+    fields = template(*questions)
+    assert sum(bool(one.pattern) for one in fields) == MOST_PATTERNS
+    form = Form([(one.name, "\U0001f600" * 1_000) for one in fields])
+    begin = time.process_time()
+    problems = problems_of(fields, form)
+    assert time.process_time() - begin < 3.0
+    assert list(problems) == [one.name for one in fields[:MOST_PATTERNS]]
+    assert re2._Regexp._make.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,16 @@ MOST_OPTIONS = 1_000
 FIELD = "field-"
 """The beginning of the names of fields in the form of a page."""
 NO_RESPONSE = "_No response_"
-LONGEST_PATTERN = 1_000
-"""Maximum characters of the pattern of a field. Longer ones are ignored."""
+LONGEST_PATTERN, MOST_PATTERNS = 1_000, 10
+"""Limits of the characters of a pattern, and of the patterns of a form. Patterns above them are ignored."""
+LONGEST_ANSWER = 1_000
+"""Maximum characters of an answer that a pattern checks. This limits the time of a match."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,50}")
 _FENCE = re.compile(r"`{3,}")
-_QUIET = re2.Options()
-_QUIET.log_errors = False
+_RE2 = re2.Options()
+_RE2.log_errors = False
+_RE2.never_capture = True
+_RE2.max_mem = 256 * 1024
 
 
 class FormOption(msgspec.Struct, frozen=True):
@@ -72,11 +76,15 @@ def fields_of(template: Mapping[str, Any]) -> list[FormField]:
     """Return the fields of a template; none for a Markdown template, and for a form above the limits."""
     fields: list[FormField] = []
     names = set[str]()
+    patterns = 0
     for position, raw in enumerate(template["body"]):
         field = _field(raw, position)
         if field.name in names:
             field = msgspec.structs.replace(field, name=f"{FIELD}{position}.")
         names.add(field.name)
+        patterns += bool(field.pattern)
+        if patterns > MOST_PATTERNS:
+            field = msgspec.structs.replace(field, pattern="")
         fields.append(field)
     is_small = len(fields) <= MOST_FIELDS and sum(len(one.options) for one in fields) <= MOST_OPTIONS
     return fields if is_small else []
@@ -171,9 +179,13 @@ def _problem(field: FormField, answers: Sequence[str]) -> str:
         return "Select an option" if field.options else "Fill in this field"
     if field.is_number and field.type == "input" and answers and not _is_number(answers[0]):
         return "Write a number"
-    if field.pattern and answers and not _matches(field.pattern, answers[0]):
-        return f"Write it in the format {field.pattern}"
-    return ""
+    return _pattern_problem(field.pattern, answers[0]) if field.pattern and answers else ""
+
+
+def _pattern_problem(pattern: str, text: str) -> str:
+    if len(text) > LONGEST_ANSWER:
+        return f"Write at most {LONGEST_ANSWER:,} characters"
+    return "" if _matches(pattern, text) else f"Write it in the format {pattern}"
 
 
 def text_of(fields: Sequence[FormField], form: Form) -> str:
@@ -205,12 +217,15 @@ def _answer(field: FormField, answers: Sequence[str]) -> str:
 def _matches(pattern: str, text: str) -> bool:
     """True if the pattern matches the whole text, in linear time.
 
-    Also True for a pattern that only browsers support, such as a lookahead. They check it.
+    Also True for a pattern that needs too much memory, or that only browsers support, such as a lookahead.
+    They check it.
     """
     try:
-        return re2.fullmatch(pattern, text, _QUIET) is not None
+        return re2.fullmatch(pattern, text, _RE2) is not None
     except re2.error:
         return True
+    finally:
+        re2.purge()  # its cache holds memory for each pattern
 
 
 def _is_number(text: str) -> bool:
