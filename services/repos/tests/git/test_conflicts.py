@@ -158,6 +158,18 @@ def test_an_executable_file_stays_one(repo):
     assert [(one.path, one.mode) for one in _index(repo, merged)] == [("f", FileMode.BLOB_EXECUTABLE)]
 
 
+@pytest.mark.parametrize("changed", [{"ours"}, {"theirs"}, {"ours", "theirs"}, {"base"}])
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_file_has_the_mode_of_the_merge_of_git(repo, tmp_path, changed, side):
+    names = ("base", "ours", "theirs")
+    modes = [FileMode.BLOB_EXECUTABLE if name in changed else FileMode.BLOB for name in names]
+    head, tip = sides(
+        repo, *({"f": (mode, b"%b\n" % name.encode())} for name, mode in zip(names, modes, strict=True))
+    )
+    tree, _ = merged_by_git(repo, tmp_path / "work", head, tip, side)
+    assert str(repo[resolve(repo, head, tip, {"f": f"{side}\n"})].tree_id) == tree
+
+
 def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
     versions = [{".gitattributes": b"f -merge\n", "f": LINES + word} for word in (b"1\n", b"2\n", b"3\n")]
     (file,) = conflicts_of(repo, *sides(repo, *versions)).files

@@ -144,7 +144,7 @@ def resolve_conflicts(
             raise MergeConflict(reason="the conflict is not in texts alone; merge in a clone")
         edit = TreeEdit(view, merged.tree)
         for path, text in texts.items():
-            edit.replace(path, None if text is None else _entry(view, merged.stages[path.encode()], text))
+            edit.replace(path, None if text is None else _entry(view, merged.tree, path, text))
         commit = create_commit(
             view,
             author=who,
@@ -169,9 +169,9 @@ def _require(
 
 
 @writing()
-def _entry(view: ScratchRepository, stages: Mapping[int, Stage], text: str) -> tuple[int, str]:
-    stage = stages[_OURS] if _OURS in stages else stages[_THEIRS]
-    return int(stage.mode, 8), str(view.create_blob(text.encode()))
+def _entry(view: ScratchRepository, tree: str, path: str, text: str) -> tuple[int, str]:
+    """Return the entry of a resolved file, with the mode that git merged into ``tree``."""
+    return entry_at(view, tree, path).mode, str(view.create_blob(text.encode()))
 
 
 def _obstacle_of(stages: Mapping[int, Stage]) -> str:
