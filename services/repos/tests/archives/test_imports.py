@@ -205,7 +205,8 @@ async def link(world, ann, bob):
     """A file that leads git from an unpacked archive to a private repository of another user."""
     secret = await ann.create("secret", private=True, auto_init=True)
     await bob.create("mine")
-    return f"gitdir: ../../{world.components.storage.path(secret['id']).relative_to(world.components.storage.root)}\n"
+    storage = world.components.storage
+    return f"gitdir: ../../{storage.path(secret['id']).relative_to(storage.root)}\n"
 
 
 @pytest.mark.parametrize("path", [BUNDLE, WIKI_BUNDLE])

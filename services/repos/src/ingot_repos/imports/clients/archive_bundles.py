@@ -18,7 +18,7 @@ _REF = re.compile(rb"[0-9a-f]{40} [^\x00-\x20\x7f]+\n")
 
 
 def require_bundle(file: BufferedReader, path: str) -> None:
-    """Check the header of a bundle with its whole history. ``path`` is for messages. Raises ArchiveInvalid."""
+    """Check the header of a bundle. Raises ArchiveInvalid, with ``path`` in its message."""
     signature = file.readline(MOST_LINE_BYTES)
     if signature not in _SIGNATURES:
         raise ArchiveInvalid(f"{path} is not a bundle of git")
