@@ -48,7 +48,7 @@ from ingot_repos.activities.jobs import ActivitySweep
 from ingot_repos.archives import internal as internal_exports
 from ingot_repos.archives.api import exports
 from ingot_repos.archives.api import imports as archive_imports
-from ingot_repos.archives.jobs import ExportFiles, ExportJobs
+from ingot_repos.archives.jobs import ArchiveFolders, ExportFiles, ExportJobs
 from ingot_repos.archives.rules.exports import ExportPages, expire
 from ingot_repos.catalog.store.tables import metadata
 from ingot_repos.changes.api import branch_reads as branches
@@ -448,6 +448,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
             on_shard(
                 RepositoryJobs(jobs, presenter, storage, archives, objects).work()
                 | ForkJobs(jobs, storage, presenter, identity).work()
+                | ArchiveFolders(storage).work()
                 | asset_files.work(),
                 settings.shard,
             ),

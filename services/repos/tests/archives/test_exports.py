@@ -11,8 +11,10 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportPage
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
-from ingot_repos.archives.rules.exports import expire
+from ingot_repos.archives.rules.exports import ExportPages, expire
+from ingot_repos.git.history.bundles import write_bundle
 from ingot_repos.imports.clients.archive import verify
 from ingot_repos.imports.clients.source import KINDS
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
@@ -195,17 +197,73 @@ async def test_a_deleted_export_is_not_written(world, ann, app):
     assert archives(world) == []
 
 
+async def test_the_pages_of_a_deleted_export_are_removed(world, ann, app):
+    name = await begin(ann)
+    await page(ann, app["id"], ExportPage(name=name, cursor="", following="1", labels=OBJECTS["labels"]))
+    assert len(archives(world)) == 1
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+    await world.components.workers.step()
+    assert archives(world) == []
+
+
+async def test_a_page_that_comes_while_its_export_is_deleted_leaves_nothing(world, ann, app, monkeypatch):
+    name = await begin(ann)
+    accounts_of = ExportPages._accounts_of
+
+    async def delete_first(*args):
+        assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+        await world.components.workers.step()
+        return await accounts_of(*args)
+
+    monkeypatch.setattr(ExportPages, "_accounts_of", delete_first)
+    sent = ExportPage(name=name, cursor="", following="1", labels=OBJECTS["labels"])
+    assert (await page(ann, app["id"], sent))["state"] == "ended"
+    assert archives(world) == []
+
+
+async def test_an_export_that_is_deleted_while_it_is_written_ends(world, ann, app, monkeypatch):
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+
+    async def write_late(*args):
+        await write_bundle(*args)
+        assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+
+    monkeypatch.setattr(jobs, "write_bundle", write_late)
+    read = []
+    monkeypatch.setattr(world.components.objects, "read", lambda key, _: read.append(key))
+    await world.components.import_workers.step()
+    assert read == []
+    assert archives(world) == []
+
+
+async def test_an_export_that_is_deleted_while_it_is_stored_leaves_no_object(world, ann, app, monkeypatch):
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+    objects = world.components.objects
+    put = objects.put
+
+    async def put_late(*args, **options):
+        assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+        await world.components.workers.step()
+        return await put(*args, **options)
+
+    monkeypatch.setattr(objects, "put", put_late)
+    await world.components.import_workers.step()
+    assert [page async for page in objects.list("exports")] in ([], [[]])
+    assert archives(world) == []
+
+
 async def test_an_archive_expires(world, ann, app):
     await exported(world, ann, app["id"], objects_of(1))
-    jobs = world.components.jobs
-    await expire(world.database, jobs, "shard-0")
+    await expire(world.database, world.components.jobs, "shard-0")
     assert (await ann.get("/repos/ann/app/export/archive")).status_code == 200
     table = world.database.metadata.tables["export"]
     async with world.database.transaction() as tx:
         await tx.execute(table.update().values(expires_at=now() - timedelta(seconds=1)))
-    await expire(world.database, jobs, "another")
+    await expire(world.database, world.components.jobs, "another")
     assert (await ann.get("/repos/ann/app/export/archive")).status_code == 200
-    await expire(world.database, jobs, "shard-0")
+    await expire(world.database, world.components.jobs, "shard-0")
     assert (await ann.get("/repos/ann/app/export/archive")).status_code == 404
     await world.components.workers.step()
     assert [page async for page in world.components.objects.list("exports")] in ([], [[]])

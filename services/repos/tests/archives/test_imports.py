@@ -39,6 +39,14 @@ async def send(person, path, query=""):
     return await person.world.http.post(url, content=data, headers=headers)
 
 
+async def send_one(person, path, name="copy"):
+    """Import an archive as far as its commits, and return the id of the repository."""
+    answer = await send(person, path, f"?name={name}")
+    assert answer.status_code == 201, answer.text
+    assert await person.world.components.import_workers.step() == 1
+    return answer.json()["id"]
+
+
 async def read_all(person, repository_id):
     """Return the objects of all pages for issues, by kind."""
     objects, cursor = {kind: [] for kind in KINDS}, ""
@@ -242,6 +250,8 @@ async def test_objects_that_a_push_may_not_bring_are_refused(world, bob, tmp_pat
     await world.components.import_workers.step()
     state = (await bob.get("/repos/bob/source/migration")).json()
     assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["unsafe"])
+    await world.components.workers.step()
+    assert archives(world) == []
 
 
 async def test_an_archive_that_was_swept_fails_the_import(world, bob, bundle, tmp_path):
@@ -261,4 +271,22 @@ async def test_a_stranger_imports_nothing_for_another_user(world, ann, bob, bund
     await ann.create("mine")
     path = zip_of(tmp_path / "a.zip", [(BUNDLE, bundle.read_bytes())])
     assert (await send(bob, path, "?owner=ann")).status_code == 403
+    assert archives(world) == []
+
+
+@pytest.mark.parametrize("path", ["repos/bob/copy/migration", "repos/migrate/{}"])
+async def test_a_cancelled_import_leaves_no_archive(world, bob, bundle, tmp_path, path):
+    repository_id = await send_one(bob, write_archive(tmp_path / "a.zip", bundle=bundle))
+    assert len(archives(world)) == 1
+    answer = await bob.call("DELETE", f"/api/v1/{path.format(repository_id)}")
+    assert answer.status_code == 204, answer.text
+    await world.components.workers.step()
+    assert archives(world) == []
+
+
+async def test_an_import_whose_data_does_not_fit_leaves_no_archive(world, bob, bundle, tmp_path):
+    repository_id = await send_one(bob, write_archive(tmp_path / "a.zip", bundle=bundle))
+    body = {"cursor": "", "is_refused": True}
+    answer = await bob.call("POST", f"/internal/imports/{repository_id}/pages", body, peer="issues")
+    assert answer.json()["state"] == "ended"
     assert archives(world) == []

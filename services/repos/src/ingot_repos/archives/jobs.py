@@ -41,6 +41,7 @@ from ingot_repos.imports.clients.archive_layout import (
     page_path,
 )
 from ingot_repos.imports.clients.source import KINDS, SourceAsset, SourceRelease
+from ingot_repos.imports.rules.lifecycle import DISCARD
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.lfs.rules.objects import object_key as lfs_key
 from ingot_repos.presentation.rules.presenter import Presenter
@@ -68,6 +69,10 @@ class ExportFailed(Exception):
         super().__init__(reason)
 
 
+class ExportEnded(Exception):
+    """The export was deleted while its archive was written."""
+
+
 class _Page:
     """A part of the list of releases."""
 
@@ -80,6 +85,19 @@ class ExportFiles(StoredFiles):
 
     def __init__(self, database: Database, objects: ObjectStore) -> None:
         super().__init__(database, objects, exports.OBJECTS, store.existing_uuids)
+
+
+class ArchiveFolders:
+    """The worker for jobs of the kind ``lifecycle.DISCARD``."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def work(self) -> dict[str, Work]:
+        return {DISCARD: self.discard}
+
+    async def discard(self, job: Job) -> None:
+        await asyncio.to_thread(self._storage.discard_archive, job.key)
 
 
 class ExportJobs:
@@ -107,14 +125,9 @@ class ExportJobs:
         try:
             row, repository = await self._running(job)
             if row is not None and repository is not None:
-                path = await self._write(row, repository)
-                stored = await self._objects.put(
-                    exports.object_key(row), _bytes_of(path), max_bytes=self._max_bytes
-                )
-                async with self._db.transaction() as tx:
-                    values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
-                    await store.change(tx, name, state=ImportState.DONE, **values)
-                    await self._jobs.finish(tx, job)
+                await self._store(job, row, await self._write(row, repository))
+        except ExportEnded:
+            log.info("export ended while it was written", export=name)
         except ExportFailed as error:
             await self._fail(job, error.reason)
         except (ApiError, GitError, FileNotFoundError):
@@ -123,6 +136,17 @@ class ExportJobs:
             log.exception("export failed", export=name)
             await self._fail(job, "failed")
         await asyncio.to_thread(self._storage.discard_archive, name)
+
+    async def _store(self, job: Job, row: ExportRow, path: Path) -> None:
+        """Store the archive and end the export. If it was deleted since, the archive is deleted."""
+        key = exports.object_key(row)
+        stored = await self._objects.put(key, _bytes_of(path), max_bytes=self._max_bytes)
+        async with self._db.transaction() as tx:
+            values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
+            is_wanted = await store.change(tx, row.uuid, state=ImportState.DONE, **values)
+            await self._jobs.finish(tx, job)
+        if not is_wanted:
+            await self._objects.delete([key])
 
     async def _running(self, job: Job) -> tuple[ExportRow | None, RepositoryRow | None]:
         """Return the export of a job and its repository, if it runs."""
@@ -137,16 +161,19 @@ class ExportJobs:
             await self._jobs.fail(tx, job, reason)
 
     async def _write(self, row: ExportRow, repository: RepositoryRow) -> Path:
-        """Write the archive into the folder of the export, and return its path. Raises ExportFailed."""
+        """Write the archive into the folder of the export, and return its path.
+
+        Raises ExportFailed, ExportEnded.
+        """
         folder = self._storage.archive_folder(row.uuid)
         writer = await asyncio.to_thread(ArchiveWriter, folder / ARCHIVE)
         try:
             people = await self._add_pages(row, writer, folder)
-            await self._add_git(repository.id, writer, folder / "git.bundle", BUNDLE)
-            await self._add_wiki(repository.id, writer, folder)
-            await self._add_lfs(repository, writer)
+            await self._add_git(row, repository.id, writer, folder / "git.bundle", BUNDLE)
+            await self._add_wiki(row, repository.id, writer, folder)
+            await self._add_lfs(row, repository, writer)
             counts = store.counts_of(row)
-            counts["releases"] = PageCount(objects=await self._add_releases(repository.id, writer, people))
+            counts["releases"] = PageCount(objects=await self._add_releases(row, writer, people))
             async with self._db.read() as db:
                 names = await topics.names_of(db, repository.id)
             manifest = Manifest(
@@ -181,42 +208,46 @@ class ExportJobs:
                     await asyncio.to_thread(writer.add_file, page_path(kind, number), page, is_text=True)
                     text = (folder / exports.people_file(kind, number)).read_bytes()
                     people |= {one.key: one for one in decode_lines(text, ArchivedPerson)}
-                    self._require_room(writer)
+                    await self._require_room(row, writer)
         return people
 
-    async def _add_git(self, repository_id: int, writer: ArchiveWriter, path: Path, name: str) -> None:
+    async def _add_git(
+        self, row: ExportRow, repository_id: int, writer: ArchiveWriter, path: Path, name: str
+    ) -> None:
         """Add the branches, tags and heads of pull requests of a repository, if there are any."""
         refs = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS, PULLS))
         if refs:
             await write_bundle(self._storage.path(repository_id), refs, path)
             await asyncio.to_thread(writer.add_file, name, path)
             await asyncio.to_thread(path.unlink)
-            self._require_room(writer)
+            await self._require_room(row, writer)
 
-    async def _add_wiki(self, repository_id: int, writer: ArchiveWriter, folder: Path) -> None:
+    async def _add_wiki(
+        self, row: ExportRow, repository_id: int, writer: ArchiveWriter, folder: Path
+    ) -> None:
         async with self._db.read() as db:
             wiki = await wikis.get(db, repository_id)
         if wiki is not None and self._storage.exists(wiki.id):
-            await self._add_git(wiki.id, writer, folder / "wiki.bundle", WIKI_BUNDLE)
+            await self._add_git(row, wiki.id, writer, folder / "wiki.bundle", WIKI_BUNDLE)
 
-    async def _add_lfs(self, repository: RepositoryRow, writer: ArchiveWriter) -> None:
+    async def _add_lfs(self, row: ExportRow, repository: RepositoryRow, writer: ArchiveWriter) -> None:
         """Add the objects of LFS to which the history points."""
         if not await self._lfs.has_any(repository.id):
             return
         async for pointers in history_pointers(self._storage.path(repository.id), at_once=POINTERS):
             oids = {one.oid for one in pointers if not writer.has(lfs_path(one.oid))}
-            for oid, row in (await self._lfs.of_repository(repository, oids)).items():
-                await self._add_object(writer, lfs_path(oid), lfs_key(row.uuid), row.size)
+            for oid, one in (await self._lfs.of_repository(repository, oids)).items():
+                await self._add_object(row, writer, lfs_path(oid), lfs_key(one.uuid), one.size)
 
     async def _add_releases(
-        self, repository_id: int, writer: ArchiveWriter, people: dict[tuple[int, str], ArchivedPerson]
+        self, export: ExportRow, writer: ArchiveWriter, people: dict[tuple[int, str], ArchivedPerson]
     ) -> int:
         """Add all releases with their files and authors. Return the number of releases."""
         count = 0
         while True:
             async with self._db.read() as db:
                 rows, _ = await releases.list_page(
-                    db, repository_id, ReleaseFilter(drafts_too=True), _Page(count)
+                    db, export.repository_id, ReleaseFilter(drafts_too=True), _Page(count)
                 )
                 assets = await release_assets.list_of_releases(db, [row.id for row in rows])
             if not rows:
@@ -224,6 +255,7 @@ class ExportJobs:
             for asset in (asset for row in rows for asset in assets.get(row.id, [])):
                 if not writer.has(file_path(asset.sha256)):
                     await self._add_object(
+                        export,
                         writer,
                         file_path(asset.sha256),
                         asset_key(asset.repository_id, asset.uuid),
@@ -238,16 +270,22 @@ class ExportJobs:
             await asyncio.to_thread(writer.add_page, "releases", number, objects)
             count += len(rows)
 
-    async def _add_object(self, writer: ArchiveWriter, path: str, key: str, size: int) -> None:
-        """Add a stored object. Its chunks are written in threads. Raises ExportFailed above the limit."""
+    async def _add_object(
+        self, row: ExportRow, writer: ArchiveWriter, path: str, key: str, size: int
+    ) -> None:
+        """Add a stored object. Its chunks are written in threads. Raises like ``_require_room``."""
         with writer.open(path) as entry:
             async for chunk in self._objects.read(key, range(size)):
                 await asyncio.to_thread(entry.write, chunk)
-        self._require_room(writer)
+        await self._require_room(row, writer)
 
-    def _require_room(self, writer: ArchiveWriter) -> None:
+    async def _require_room(self, row: ExportRow, writer: ArchiveWriter) -> None:
+        """Check an export behind a file. Raises ExportFailed above the limit, and ExportEnded."""
         if writer.size > self._max_bytes:
             raise ExportFailed("too-large")
+        async with self._db.read() as db:
+            if await store.get_running(db, row.uuid) is None:
+                raise ExportEnded
 
 
 def _release(row: ReleaseRow, assets: Sequence[AssetRow]) -> SourceRelease:

@@ -358,7 +358,7 @@ async def undo_migration(request: RepositoryRequest) -> None:
     await _present(request)
     row, sender = request.resource.row, await sender_of(request)
     async with request.db.transaction() as tx:
-        await imports.require_not_done(tx, row.id)
+        await imports.give_up(tx, request.part(Jobs), row.id)
         await deletions.delete(tx, request.part(Jobs), request.presenter, row, sender)
         await request.audit(tx, "repository.delete", request.resource.audit_subject, id=row.id)
     with suppress(ApiError):  # identity gets the event as well
@@ -396,7 +396,7 @@ async def cancel_migration(request: RepositoryRequest) -> None:
     The repository stays without commits until it is deleted or the import is restarted.
     """
     async with request.db.transaction() as tx:
-        await imports.cancel(tx, request.resource.id)
+        await imports.cancel(tx, request.part(Jobs), request.resource.id)
 
 
 async def _present(request: RepositoryRequest) -> Migration:

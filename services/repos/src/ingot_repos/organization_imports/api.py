@@ -335,7 +335,7 @@ async def cancel_import(request: RepositoryRequest, import_id: int) -> None:
     access.require_unrestricted(request.principal)
     row = await _get(request, import_id)
     async with request.db.transaction() as tx:
-        await rules.cancel(tx, row.id)
+        await rules.cancel(tx, request.part(Jobs), row.id)
         await request.audit(tx, "organization.cancel_import", f"import {row.id}", id=row.id)
 
 

@@ -180,7 +180,7 @@ async def begin(tx: Tx, jobs: Jobs, shard: str, options: Options, **values: obje
     return row
 
 
-async def cancel(tx: Tx, import_id: int) -> None:
+async def cancel(tx: Tx, jobs: Jobs, import_id: int) -> None:
     """Cancel an import, and those of its repositories that run. Raises Conflict if it has ended.
 
     Repositories that are here stay.
@@ -190,7 +190,7 @@ async def cancel(tx: Tx, import_id: int) -> None:
     for row in await store.list_unended(tx, import_id):
         if row.repository_id is not None:
             with suppress(Conflict):  # it has just ended
-                await lifecycle.cancel(tx, row.repository_id)
+                await lifecycle.cancel(tx, jobs, row.repository_id)
 
 
 def is_more_visible(here: Visibility, there: str) -> bool:

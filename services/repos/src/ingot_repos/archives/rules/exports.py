@@ -28,6 +28,7 @@ from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.archive_layout import ArchivedPerson, encode_lines
 from ingot_repos.imports.clients.source import KINDS, Kind
+from ingot_repos.imports.rules.lifecycle import discard_archive
 from ingot_repos.placement.rules.job_kinds import job_kind
 
 EXPORT = "export"
@@ -74,8 +75,9 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, user_id: int, shard: str
 
 
 async def remove(tx: Tx, jobs: Jobs, row: ExportRow, shard: str) -> None:
-    """Delete an export, also a running one. A job deletes its archive."""
+    """Delete an export, also a running one. Jobs delete its archive and its folder."""
     await store.remove(tx, row.uuid)
+    await discard_archive(tx, jobs, row.uuid, shard)
     await jobs.add(tx, job_kind(FREE, shard), object_key(row), FreeObjects([object_key(row)]))
 
 
@@ -112,6 +114,9 @@ class ExportPages:
             if moved and not page.following:
                 work = WriteArchive(repository_id, row.uuid)
                 await self._jobs.add(tx, job_kind(EXPORT, repository.shard), row.uuid, work)
+            is_running = moved or await store.get_running(tx, row.uuid) is not None
+        if not is_running:  # it was deleted while the page was written
+            await asyncio.to_thread(self._storage.discard_archive, row.uuid)
         return await self.state(repository_id, page.name)
 
     async def _accounts_of(self, objects: list[Any]) -> dict[int, AccountRow]:

@@ -37,6 +37,10 @@ from ingot_repos.social.store import relations as stars_and_watches
 from ingot_repos.social.store.relations import WATCHES
 
 MIGRATE = "migrate"
+DISCARD = "discard_archive"
+"""The kind of the job that removes the folder of an archive. Its key is the name of the archive."""
+PERMANENT: frozenset[Reason] = frozenset(("archive", "broken", "format", "refused", "too-large", "unsafe"))
+"""Reasons for which an archive fails again."""
 OF_ISSUES: dict[str, bool] = {"issues_enabled": True, "pulls_enabled": True}
 """Columns of a repository that are off while data next to git is imported."""
 
@@ -45,6 +49,12 @@ class Migrate(msgspec.Struct, frozen=True):
     """The job that fetches the commits."""
 
     repository_id: int
+
+
+class DiscardArchive(msgspec.Struct, frozen=True):
+    """The job that removes the folder of an archive."""
+
+    name: str
 
 
 class NewImport(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,6 +219,8 @@ async def fail(
     if await end(tx, repository_id, imports.UNENDED, ImportState.FAILED, reason):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
         await announce_end(tx, presenter, repository_id, reason)
+        if reason in PERMANENT:
+            await _discard_archive_of(tx, jobs, repository_id)
     await jobs.fail(tx, job, reason)
 
 
@@ -238,23 +250,38 @@ async def stop(tx: Tx, jobs: Jobs, job: Job, repository_id: int) -> None:
     await jobs.finish(tx, job, again_at=now() if again else None)
 
 
-async def cancel(tx: Tx, repository_id: int) -> None:
+async def cancel(tx: Tx, jobs: Jobs, repository_id: int) -> None:
     """Cancel an import. Its worker stops within a second. Raises Conflict if it has ended.
 
-    A repository that has its commits stays ready. The table of people is erased.
+    A repository that has its commits stays ready. The table of people is erased, and an archive is removed.
     """
     if not await end(tx, repository_id, imports.UNENDED, ImportState.CANCELLED, "cancelled"):
         raise Conflict("the migration has ended")
     await sources.change(tx, repository_id, people="{}")
+    await _discard_archive_of(tx, jobs, repository_id)
     if not await _is_fetched(tx, repository_id):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
 
 
-async def require_not_done(tx: Tx, repository_id: int) -> None:
-    """Keep an import from ending while its repository is deleted. Raises Conflict if it is done."""
+async def discard_archive(tx: Tx, jobs: Jobs, name: str, shard: str) -> None:
+    """Add the job that removes the folder of an archive."""
+    await jobs.add(tx, job_kind(DISCARD, shard), name, DiscardArchive(name))
+
+
+async def _discard_archive_of(tx: Tx, jobs: Jobs, repository_id: int) -> None:
+    """Remove the archive of an import, if it has one. A restart then fails."""
+    source = await sources.get(tx, repository_id)
+    row = await repositories.get_unfiltered(tx, repository_id)
+    if row is not None and source is not None and source.archive is not None:
+        await discard_archive(tx, jobs, source.archive, row.shard)
+
+
+async def give_up(tx: Tx, jobs: Jobs, repository_id: int) -> None:
+    """End an import whose repository is deleted. Raises Conflict if it is done."""
     unfinished = (*imports.UNENDED, ImportState.FAILED, ImportState.CANCELLED)
     if not await imports.change(tx, repository_id, unfinished, state=ImportState.CANCELLED):
         raise Conflict("the migration is done; delete the repository instead")
+    await _discard_archive_of(tx, jobs, repository_id)
 
 
 async def restart(

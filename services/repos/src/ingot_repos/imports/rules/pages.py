@@ -42,7 +42,7 @@ from ingot_repos.imports.clients.source import (
     SourcePage,
 )
 from ingot_repos.imports.rules.files import TextFiles, without_files
-from ingot_repos.imports.rules.lifecycle import OF_ISSUES, announce_end, end
+from ingot_repos.imports.rules.lifecycle import OF_ISSUES, PERMANENT, announce_end, end
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
@@ -241,6 +241,9 @@ class SourcePages:
             if await end(tx, repository_id, (ImportState.RUNNING,), ImportState.FAILED, reason):
                 await announce_end(tx, self._presenter, repository_id, reason)
             await store.change(tx, repository_id, failures=0)
+            source = await store.get(tx, repository_id)
+        if source is not None and source.archive is not None and reason in PERMANENT:
+            await asyncio.to_thread(self._storage.discard_archive, source.archive)
         return ENDED
 
     async def _complete(self, repository_id: int, user_id: int) -> ImportPage:

@@ -6,7 +6,7 @@ from ingot_repos.lfs.rules.objects import LFS_OFF
 REASON_TEXTS: dict[Reason, str] = {
     "access": "who added it may no longer administer the repository",
     "address": "the address may not be reached from here",
-    "archive": "the archive is damaged, or it was removed two days after its last use; import it again",
+    "archive": "the archive is damaged, or it was removed since; import it again",
     "broken": "the data that the remote sent is broken or incomplete",
     "busy": "the source limits requests; the import continues after a pause",
     "cancelled": "was cancelled",
