@@ -192,6 +192,13 @@ def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
             [{"f": b"".join(b"%b\n=\n=\n" % word for _ in range(90))} for word in (b"1", b"2", b"3")],
             "there are more than 80 conflicts",
         ),
+        (
+            [
+                {".gitattributes": b"f conflict-marker-size=300000\n", "f": b"%b\n" % word}
+                for word in (b"1", b"2", b"3")
+            ],
+            "its conflicts are too large",
+        ),
     ],
 )
 def test_what_needs_a_clone_is_said_with_its_file(repo, versions, words):

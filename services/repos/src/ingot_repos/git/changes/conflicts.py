@@ -31,6 +31,8 @@ from ingot_repos.git.storage.scratch import ScratchRepository, scratch, staged
 MOST_FILES, MOST_CONFLICTS = 20, 80
 FILE_BYTES, TOTAL_BYTES = 200_000, 400_000
 """Limits of a merge whose conflicts can be resolved here. The bytes are those of all versions of a file."""
+MERGED_BYTES = 1_000_000
+"""The limit of a file with conflict markers. An attribute can make markers of any size."""
 _BASE, _OURS, _THEIRS = 1, 2, 3
 _FILES = (b"100644", b"100755")
 _NAMES = {b"<": "ours", b"|": "base", b"=": "theirs"}
@@ -221,8 +223,10 @@ def _file(
     if _OURS not in contents or _THEIRS not in contents:
         deleted, side = ("ours", _THEIRS) if _OURS not in contents else ("theirs", _OURS)
         return ConflictedFile(name, (Part(contents[side].decode()),), deleted)
-    merged = view.odb.read(entry_at(view, tree, name).oid)[1]
-    parts = _parts(merged, contents)
+    merged = entry_at(view, tree, name).oid
+    if view.odb.read_header(merged)[1] > MERGED_BYTES:
+        return ConflictedFile(name, obstacle="its conflicts are too large")
+    parts = _parts(view.read(merged)[1], contents)
     rest.conflicts -= sum(part.is_conflict for part in parts)
     if rest.conflicts < 0:
         return ConflictedFile(name, obstacle=f"there are more than {MOST_CONFLICTS} conflicts")
