@@ -187,6 +187,8 @@ def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
             "it is a link or a submodule on one side",
         ),
         ([{"f": LINES}, {"g": LINES}, {"h": LINES}], "it was moved, or a folder has its name"),
+        ([{"f": LINES}, {"f": LINES + b"x\n"}, {"f/g": b"1\n"}], "it was moved, or a folder has its name"),
+        ([{"f": LINES}, {"f/g": b"1\n"}, {"f": LINES + b"x\n"}], "it was moved, or a folder has its name"),
         ([{"f": b"%b\n" % word * 40_000} for word in (b"1", b"22", b"333")], "it is too large"),
         (
             [{"f": b"".join(b"%b\n=\n=\n" % word for _ in range(90))} for word in (b"1", b"2", b"3")],
@@ -207,6 +209,13 @@ def test_what_needs_a_clone_is_said_with_its_file(repo, versions, words):
     assert words in {file.obstacle for file in result.files}
     assert result.obstacle.endswith(words)
     assert all(file.obstacle or file.parts for file in result.files)
+
+
+def test_a_file_whose_name_is_a_folder_is_not_committed_under_another(repo):
+    head, tip = sides(repo, {"f": LINES}, {"f": LINES + b"x\n"}, {"f/g": b"1\n"})
+    (file,) = conflicts_of(repo, head, tip).files
+    with pytest.raises(MergeConflict, match="in a clone"):
+        resolve(repo, head, tip, {file.path: "kept\n"})
 
 
 def test_very_many_files_need_a_clone(repo):

@@ -4,7 +4,7 @@ Only conflicts in text files, and files that one side deleted, can be resolved h
 renames on both sides, binary files and submodules, needs a clone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pygit2
@@ -23,7 +23,7 @@ from ingot_repos.git.history.commits import Person, find_commit
 from ingot_repos.git.history.new_objects import Signer, create_commit
 from ingot_repos.git.process.cpu_time import CpuBudget
 from ingot_repos.git.process.disk import writing
-from ingot_repos.git.process.errors import MergeConflict, RefMoved
+from ingot_repos.git.process.errors import MergeConflict, ObjectNotFound, RefMoved
 from ingot_repos.git.refs.refs import ref_target
 from ingot_repos.git.refs.trees import entry_at
 from ingot_repos.git.storage.scratch import ScratchRepository, scratch, staged
@@ -142,7 +142,8 @@ def resolve_conflicts(
         merged = merge_with_conflicts(view, expected_head, base, CpuBudget(CPU_SECONDS))
         if not texts or {path.encode() for path in texts} != merged.stages.keys():
             raise MergeConflict(reason="the form lacks a file in conflict, or has another one")
-        if any(_obstacle_of(stages) for stages in merged.stages.values()):
+        trees = _trees(view, expected_head, base)
+        if any(_obstacle_of(view, trees, path, stages) for path, stages in merged.stages.items()):
             raise MergeConflict(reason="the conflict is not in texts alone; merge in a clone")
         edit = TreeEdit(view, merged.tree)
         for path, text in texts.items():
@@ -176,13 +177,35 @@ def _entry(view: ScratchRepository, tree: str, path: str, text: str) -> tuple[in
     return entry_at(view, tree, path).mode, str(view.create_blob(text.encode()))
 
 
-def _obstacle_of(stages: Mapping[int, Stage]) -> str:
-    """Return the reason why a conflict cannot be resolved here; empty if it can."""
+def _trees(view: ScratchRepository, *commits: str) -> list[str]:
+    """Return the trees of commits (full ids)."""
+    return [str(find_commit(view, commit).tree_id) for commit in commits]
+
+
+def _obstacle_of(
+    view: ScratchRepository, trees: Sequence[str], path: bytes, stages: Mapping[int, Stage]
+) -> str:
+    """Return the reason why a conflict cannot be resolved here; empty if it can.
+
+    ``trees`` are those of both sides. If one side has a folder of its name, git gives the file another path.
+    """
     if not all(stage.mode in _FILES for stage in stages.values()):
         return "it is a link or a submodule on one side"
-    if stages.keys() not in ({1, 2, 3}, {2, 3}, {1, 2}, {1, 3}):
+    name = path.decode("utf-8", "replace")
+    if name.encode() != path:
+        return "its name is not in UTF-8"
+    is_moved = stages.keys() not in ({1, 2, 3}, {2, 3}, {1, 2}, {1, 3})
+    if is_moved or not any(_has(view, tree, name) for tree in trees):
         return "it was moved, or a folder has its name"
     return ""
+
+
+def _has(view: ScratchRepository, tree: str, path: str) -> bool:
+    try:
+        entry_at(view, tree, path)
+    except ObjectNotFound:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -199,24 +222,23 @@ def _described(view: ScratchRepository, merged: ConflictedTree, head: str, base:
             ConflictedFile(path.decode("utf-8", "replace")) for path in sorted(merged.stages)[:MOST_FILES]
         )
         return Conflicts(head, base, names, f"more than {MOST_FILES} files conflict")
-    rest = _Rest()
+    rest, trees = _Rest(), _trees(view, head, base)
     files = tuple(
-        _file(view, merged.tree, path, stages, rest) for path, stages in sorted(merged.stages.items())
+        ConflictedFile(path.decode("utf-8", "replace"), obstacle=obstacle)
+        if (obstacle := _obstacle_of(view, trees, path, stages))
+        else _file(view, merged.tree, path.decode(), stages, rest)
+        for path, stages in sorted(merged.stages.items())
     )
     obstacles = [f"{file.path}: {file.obstacle}" for file in files if file.obstacle]
     return Conflicts(head, base, files, obstacles[0] if obstacles else "")
 
 
 def _file(
-    view: ScratchRepository, tree: str, path: bytes, stages: Mapping[int, Stage], rest: _Rest
+    view: ScratchRepository, tree: str, name: str, stages: Mapping[int, Stage], rest: _Rest
 ) -> ConflictedFile:
-    name = path.decode("utf-8", "replace")
-    obstacle = _obstacle_of(stages) or ("" if name.encode() == path else "its name is not in UTF-8")
-    if not obstacle:
-        rest.bytes -= (size := sum(view.odb.read_header(one.oid)[1] for one in stages.values()))
-        obstacle = "it is too large" if size > FILE_BYTES or rest.bytes < 0 else ""
-    if obstacle:
-        return ConflictedFile(name, obstacle=obstacle)
+    rest.bytes -= (size := sum(view.odb.read_header(one.oid)[1] for one in stages.values()))
+    if size > FILE_BYTES or rest.bytes < 0:
+        return ConflictedFile(name, obstacle="it is too large")
     contents = {number: view.read(stage.oid)[1] for number, stage in stages.items()}
     if not all(map(_is_text, contents.values())):
         return ConflictedFile(name, obstacle="it is no text in UTF-8")
