@@ -232,6 +232,15 @@ def test_a_clean_merge_has_no_conflicts(repo):
         resolve(repo, head, tip, {"a": "4"})
 
 
+@pytest.mark.parametrize("ignore_whitespace", [False, True])
+def test_a_conflict_in_no_file_needs_a_clone(repo, ignore_whitespace):
+    first, second = LINES + b"first\n", LINES[::-1] + b"second\n"
+    before = {"d/a": first, "d/b": second}
+    head, tip = sides(repo, before, {"x/a": first, "y/b": second}, before | {"d/new": b"1\n"})
+    result = find_conflicts(repo, tip, head_ref=REF, expected_head=head, ignore_whitespace=ignore_whitespace)
+    assert (result.files, result.obstacle) == ((), "git cannot tell where to move a file")
+
+
 def test_white_space_is_no_conflict_where_the_repository_ignores_it(repo):
     head, tip = sides(repo, {"f": b"a b\n"}, {"f": b"a  b\n"}, {"f": b"a c\n"})
     assert len(conflicts_of(repo, head, tip).files) == 1

@@ -96,7 +96,7 @@ def find_conflicts(
     budget = CpuBudget(CPU_SECONDS)
     with scratch(repo) as view:
         merged = merge_with_conflicts(view, expected_head, base, budget)
-        if merged.stages and ignore_whitespace:
+        if not merged.is_clean and ignore_whitespace:
             (result,) = merge_heads(
                 view, expected_head, [base], ignore_whitespace=True, keep=True, budget=budget
             )
@@ -217,6 +217,8 @@ class _Rest:
 
 
 def _described(view: ScratchRepository, merged: ConflictedTree, head: str, base: str) -> Conflicts:
+    if not merged.stages and not merged.is_clean:
+        return Conflicts(head, base, obstacle="git cannot tell where to move a file")
     if len(merged.stages) > MOST_FILES:
         names = tuple(
             ConflictedFile(path.decode("utf-8", "replace")) for path in sorted(merged.stages)[:MOST_FILES]

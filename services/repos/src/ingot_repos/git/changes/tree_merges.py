@@ -57,6 +57,8 @@ _ABORTED = (-signal.SIGABRT, -signal.SIGSEGV)
 """git hit a bug of its own, or folders are nested too deeply for its stack."""
 _CONFLICT = 1
 """The exit code of git-merge(1) for a conflict."""
+_CLEAN = b"1"
+"""The status of a merge without conflicts in the output of ``--stdin``."""
 MARKER = 101
 """Characters of a conflict marker in `merge_with_conflicts`, so few texts have such a line."""
 _WHO = "merge <merge@localhost> 0 +0000"
@@ -85,9 +87,11 @@ class Stage:
 class ConflictedTree:
     """A merged tree, in which files in conflict have conflict markers, and the versions of these files.
 
-    ``stages`` has the versions by path and number. It is empty for a clean merge.
+    ``stages`` has the versions by path and number. It is empty for a clean merge, and for a conflict that is
+    in no file: git may not know where to move a new file.
     """
 
+    is_clean: bool
     tree: str
     stages: dict[bytes, dict[int, Stage]]
 
@@ -222,13 +226,13 @@ def merge_with_conflicts(
             )
     except (GitTooExpensive, OutputTooLarge):
         raise MergeTooExpensive from None
-    _, tree, *fields = output.split(b"\0")
+    status, tree, *fields = output.split(b"\0")
     stages: dict[bytes, dict[int, Stage]] = {}
     for field in filter(None, fields):
         version, _, path = field.partition(b"\t")
         mode, oid, number = version.split(b" ")
         stages.setdefault(path, {})[int(number)] = Stage(mode, oid.decode("ascii"))
-    return ConflictedTree(tree.decode("ascii"), stages)
+    return ConflictedTree(status == _CLEAN, tree.decode("ascii"), stages)
 
 
 def clean_tree(result: Result) -> str:
@@ -326,10 +330,10 @@ def _run_git(
 def _results(output: bytes) -> Iterator[MergedTree]:
     """Parse the output of ``-z --name-only``: a status, a tree, paths in conflict and an empty field each."""
     fields = iter(output.split(b"\0")[:-1])
-    for is_clean in fields:
+    for status in fields:
         tree = next(fields).decode("ascii")
         paths = {path.decode("utf-8", "replace") for path in iter(lambda: next(fields), b"")}
-        yield MergedTree(tree) if is_clean == b"1" else MergedTree(None, tuple(sorted(paths)))
+        yield MergedTree(tree) if status == _CLEAN else MergedTree(None, tuple(sorted(paths)))
 
 
 def _merge_ignoring_whitespace(
