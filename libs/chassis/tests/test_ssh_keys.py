@@ -55,6 +55,7 @@ REFUSED = {
         line("ssh-rsa", number(3), number((1 << 2046) + 1)),
         "has 2047 bits; 2048 to 16384 are accepted",
     ),
+    "NUL in the comment": (f"{ED} a\0b", "has a comment with characters that cannot be shown"),
     "a number below zero": (
         line("ssh-rsa", number(3), b"\xff" * 256),
         "holds a number that is not written as it must be",

@@ -11,7 +11,7 @@ from ingot_testing.slapd import PASSWORD
 
 from ..matrix import GIF, ssh_key
 from .counterparts import add_source
-from .test_synchronization import synchronize
+from .test_synchronization import active_people, synchronize
 
 KEYS = {"ssh_key_attribute": "sshPublicKey"}
 PICTURES = {"avatar_attribute": "jpegPhoto"}
@@ -113,6 +113,19 @@ async def test_a_key_of_another_account_and_one_that_is_none_are_left_out(site, 
     await sign_in(site)
     assert await keys_of(site) == {line(2): "corp"}
     assert await keys_of(site, "eve") == {line(1): ""}
+
+
+async def test_a_key_with_a_comment_that_cannot_be_shown_is_left_out(site, slapd):
+    await add_source(site, slapd, **KEYS)
+    ann = await slapd.add_person("ann", sshPublicKey=line(1))
+    bob = await slapd.add_person("bob")
+    for name in ("ann", "bob"):
+        await sign_in(site, name)
+    await slapd.replace(ann, "sshPublicKey", f"{line(2)}\0x".encode(), line(3))
+    await slapd.delete(bob)
+    await synchronize(site)
+    assert await keys_of(site) == {line(3): "corp"}
+    assert await active_people(site) == {"ann"}
 
 
 @pytest.mark.parametrize("body", [{"source_id": 0}, {"login_name": "someone-else"}], ids=str)

@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 from cryptography.fernet import Fernet
+from structlog.testing import capture_logs
 
 from ingot_chassis.db.audit import list_entries
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity.events import MembershipChanged
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.directories.clients import connections
+from ingot_identity.directories.rules import synchronization
 from ingot_identity.sources.rules.configs import read_ldap, write_config
 from ingot_identity.sources.store import identities, sources
 from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, running_slapd
@@ -173,6 +175,34 @@ async def test_a_source_that_cannot_be_compared_stops_no_other_one(site, slapd):
     await slapd.add_person("cat")
     await synchronize(site)
     assert await active_people(site) == {"bob"}
+
+
+async def test_an_account_that_cannot_be_compared_stops_no_later_one(site, slapd, monkeypatch):
+    await add_source(site, slapd)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob", "cat")
+    await slapd.delete(entries["bob"])
+
+    async def fail(*_):
+        raise RuntimeError("the keys of ann")
+
+    monkeypatch.setattr(synchronization, "apply_keys", fail)
+    with capture_logs() as lines:
+        await synchronize(site)
+    assert await active_people(site) == {"ann", "cat"}
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == [
+        "an account cannot be compared"
+    ] * 2
+
+
+async def test_an_entry_that_got_a_second_id_stops_no_later_one(site, slapd):
+    await add_source(site, slapd, subject_attribute="title")
+    entries = {name: await slapd.add_person(name, title=f"n-{name}") for name in ("ann", "bob", "cat")}
+    for name in entries:
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    await slapd.replace(entries["ann"], "title", "n-ann", "n-other")
+    await slapd.delete(entries["bob"])
+    await synchronize(site)
+    assert await active_people(site) == {"ann", "cat"}
 
 
 async def test_an_entry_without_an_id_is_skipped(site, slapd):

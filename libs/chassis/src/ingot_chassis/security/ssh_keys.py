@@ -57,11 +57,12 @@ def read(text: str) -> PublicKey:
         declared, encoded, comment = _block(text) if text.startswith("----") else _line(text)
         blob = base64.b64decode(encoded, validate=True)
         key_type = _checked(blob, declared)
+        words = _words(comment)
     except (_Refused, binascii.Error, ValueError, NotImplementedError) as error:
         reason = str(error) if isinstance(error, _Refused) else "is no public key"
         raise Invalid.field("key", "format", reason) from error
     digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-    content = " ".join([key_type, base64.b64encode(blob).decode(), *comment.split()])
+    content = " ".join([key_type, base64.b64encode(blob).decode(), *words])
     return PublicKey(content, f"SHA256:{digest}")
 
 
@@ -89,6 +90,14 @@ def _block(text: str) -> tuple[str, str, str]:
         elif header.lower() == "comment":
             comment = value.strip().strip('"')
     return "", "".join(encoded), comment
+
+
+def _words(comment: str) -> list[str]:
+    """Return the words of a comment. A database cannot store each character that cannot be shown."""
+    words = comment.split()
+    if not "".join(words).isprintable():
+        raise _Refused("has a comment with characters that cannot be shown")
+    return words
 
 
 def _checked(blob: bytes, declared: str) -> str:

@@ -3,7 +3,8 @@
 All others get the groups and keys of their entries.
 
 An account changes only after a complete list of people, and a second search for the person. So a failed or
-truncated search deactivates no account, and neither does a list without people.
+truncated search deactivates no account, and neither does a list without people. An error with one account is
+logged, and the others are compared.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +16,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid
+from ingot_chassis.errors import Invalid, Unavailable
 from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
@@ -69,12 +70,17 @@ class Synchronization:
         comparison = mappings.GroupComparison(config, teams)
         for link in links:
             person = people.get(link.subject)
-            if person is not None and has_required_group(config, person.groups):
-                if link.deactivated:
-                    await self._activate(source, link)
-                await self._follow(source, config, link, person, comparison, started)
-            elif not link.deactivated and not await self._is_back(config, server, link):
-                await self._deactivate(source, link)
+            try:
+                if person is not None and has_required_group(config, person.groups):
+                    if link.deactivated:
+                        await self._activate(source, link)
+                    await self._follow(source, config, link, person, comparison, started)
+                elif not link.deactivated and not await self._is_back(config, server, link):
+                    await self._deactivate(source, link)
+            except (DirectoryFailed, Unavailable):
+                raise
+            except Exception:  # the other accounts are compared
+                log.exception("an account cannot be compared", source=source.name, user=link.account_id)
 
     async def _people(
         self,
@@ -104,17 +110,23 @@ class Synchronization:
         self, config: LdapConfig, server: Server, entries: Sequence[Entry]
     ) -> list[DirectoryPerson]:
         """Return the people in these entries, with their groups. Raises DirectoryFailed, Unavailable."""
-        groups: Sequence[Sequence[str]] = [()] * len(entries)
-        if config.group_filter and entries:
-            groups = await self._directories.find_groups(server, query_of(config), entries)
+        groups = await self._find_groups(config, server, entries)
         return [person_of(config, entry, names) for entry, names in zip(entries, groups, strict=True)]
+
+    async def _find_groups(
+        self, config: LdapConfig, server: Server, entries: Sequence[Entry]
+    ) -> Sequence[Sequence[str]]:
+        """Return the groups of each entry by the search for groups, if there is one."""
+        if not config.group_filter or not entries:
+            return [()] * len(entries)
+        return await self._directories.find_groups(server, query_of(config), entries)
 
     async def _is_back(self, config: LdapConfig, server: Server, link: IdentityRow) -> bool:
         """Search again for a person who is missing in a list."""
         raw = raw_subject(config, link.subject)
         entries = await self._directories.find_entries(server, query_of(config), raw)
-        people = await self._persons(config, server, entries)
-        return any(has_required_group(config, person.groups) for person in people)
+        found = zip(entries, await self._find_groups(config, server, entries), strict=True)
+        return any(has_required_group(config, groups_of(config, entry, names)) for entry, names in found)
 
     async def _follow(
         self,
