@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import select, update
 
 from ingot_chassis.clock import now
-from ingot_chassis.errors import ApiError
+from ingot_chassis.errors import ApiError, TooManyRequests, Unavailable
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.settings import SettingsError
 from ingot_mail.app import create_app
+from ingot_mail.mailboxes import jobs
 from ingot_mail.mailboxes.clients import MailboxError
 from ingot_mail.mailboxes.jobs import MailboxPoller
 from ingot_mail.replies.jobs import receiving
@@ -102,7 +103,68 @@ async def test_a_sender_over_the_limit_delays_no_other_person(world, dovecot, mo
     assert await dovecot.count(which="UNSEEN") == 1
     monkeypatch.setattr(receiving, "MOST_PER_HOUR", 2)
     await poller.poll()
+    assert await dovecot.count(which="UNSEEN") == 1
+    monkeypatch.setattr(jobs, "DEFERRAL", timedelta(0))
+    await poller.poll()
     assert [body for _, _, body in comments(world)] == ["First.", "Mine.", "Second."]
+
+
+async def test_a_mail_over_the_limit_of_its_sender_is_fetched_once_in_an_hour(world, dovecot, monkeypatch):
+    fetched = []
+
+    async def receive(content):
+        fetched.append(content)
+        raise TooManyRequests
+
+    monkeypatch.setattr(jobs, "MOST_DEFERRED", 1)
+    poller = MailboxPoller(Jobs(world.db), dovecot.settings_of(world.settings), receive)
+    await dovecot.deliver(mail(address_of(world)))
+    for _ in range(2):
+        await poller.poll()
+    assert len(fetched) == 1
+    await dovecot.deliver(mail(address_of(world), message_id="<2@laptop>"))
+    for _ in range(2):
+        await poller.poll()
+    assert len(fetched) == 3
+
+
+def failing_receiver(world, marks, received):
+    """A receiver that fails for mails with one of the marks, as a service does that refuses with 503."""
+
+    async def receive(content):
+        received.append(content)
+        if any(mark in content for mark in marks):
+            raise Unavailable
+        return await world.receive(content)
+
+    return receive
+
+
+async def test_a_mail_that_fails_delays_no_other_one(world, dovecot):
+    receive = failing_receiver(world, [b"Bad"], [])
+    poller = MailboxPoller(Jobs(world.db), dovecot.settings_of(world.settings), receive)
+    texts = ("Bad.\n", "Second.\n", "Third.\n")
+    address = address_of(world)
+    await dovecot.deliver(*(mail(address, text, message_id=f"<{n}@laptop>") for n, text in enumerate(texts)))
+    with pytest.raises(Unavailable):
+        await poller.poll()
+    assert [body for _, _, body in comments(world)] == ["Second.", "Third."]
+    assert await dovecot.count(which="UNSEEN") == 1
+
+
+async def test_three_failures_in_a_row_end_a_poll_and_the_next_begins_with_other_mails(world, dovecot):
+    received = []
+    receive = failing_receiver(world, [b"Bad"], received)
+    poller = MailboxPoller(Jobs(world.db), dovecot.settings_of(world.settings), receive)
+    texts = ("Bad 1.\n", "Bad 2.\n", "Bad 3.\n", "Good.\n")
+    address = address_of(world)
+    await dovecot.deliver(*(mail(address, text, message_id=f"<{n}@laptop>") for n, text in enumerate(texts)))
+    with pytest.raises(Unavailable):
+        await poller.poll()
+    assert (len(received), comments(world)) == (3, [])
+    with pytest.raises(Unavailable):
+        await poller.poll()
+    assert [body for _, _, body in comments(world)] == ["Good."]
 
 
 WRONG = {

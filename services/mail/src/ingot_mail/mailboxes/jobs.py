@@ -1,24 +1,32 @@
 """Polls the mailbox: one leased job, so one process of all polls at a time.
 
 A mail is marked after it was received. If the process dies in between, the mail is received again, and its
-reply is known then. A failure is one line in the log, and the next attempts wait longer.
+reply is known then. A mail that fails delays no others: the next poll begins with those. A failed poll is one line in
+the log, and the next attempts wait longer.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 
 import msgspec
+from sqlalchemy.exc import DBAPIError
 
 from ingot_chassis.clock import now
-from ingot_chassis.errors import TooManyRequests
+from ingot_chassis.errors import ApiError, TooManyRequests
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_mail.mailboxes.clients import MailboxConnection
+from ingot_mail.mailboxes.clients import MailboxConnection, MailboxError
 from ingot_mail.replies.rules.outcomes import Received
 from ingot_mail.settings import Settings
 
 KIND, KEY = "poll_mailbox", "mailbox"
+MOST_FAILURES = 3
+"""Number of failed mails in a row that end a poll."""
+DEFERRAL = timedelta(hours=1)
+"""Time for which a mail over the limit of its sender is not fetched again."""
+MOST_DEFERRED = 10_000
+"""Maximum number of such mails that are remembered."""
 
 
 class PollMailbox(msgspec.Struct, frozen=True):
@@ -33,6 +41,7 @@ class MailboxPoller:
     ) -> None:
         self._jobs, self._settings, self._receive = jobs, settings, receive
         self._every = timedelta(seconds=settings.imap_seconds)
+        self._failed, self._deferred = set[str](), dict[str, datetime]()
 
     def work(self) -> dict[str, Work]:
         return {KIND: self._run}
@@ -48,22 +57,52 @@ class MailboxPoller:
             await self._jobs.finish(tx, job, again_at=now() + self._every)
 
     async def poll(self) -> None:
-        """Receive all mails that were not received yet. Raises MailboxError, ApiError and DBAPIError.
+        """Receive all mails that were not received yet. Raises MailboxError, ApiError, DBAPIError, OSError.
 
-        A mail that is over the limit of its sender stays, and is received by a later poll.
+        A mail that is over the limit of its sender stays. It is fetched again after an hour, or by another
+        process.
         """
         connection = MailboxConnection(self._settings)
         try:
             await asyncio.to_thread(connection.open)
-            for uid in await asyncio.to_thread(connection.list_unseen):
-                content = await asyncio.to_thread(connection.fetch, uid)
-                if content is None:
-                    continue
-                try:
-                    await self._receive(content)
-                except TooManyRequests:
-                    continue
-                await asyncio.to_thread(connection.mark_received, uid)
+            await self._receive_all(connection, await asyncio.to_thread(connection.list_unseen))
             await asyncio.to_thread(connection.sign_out)
         finally:
             connection.abort()  # a thread that still waits for the server ends
+
+    async def _receive_all(self, connection: MailboxConnection, uids: Sequence[str]) -> None:
+        """Receive mails, those that failed before last. Raises the first error at the end.
+
+        Several failures in a row end it earlier: then a service or the server does not answer.
+        """
+        since = now() - DEFERRAL
+        listed = {*uids}
+        self._failed &= listed
+        self._deferred = {uid: at for uid, at in self._deferred.items() if uid in listed and at > since}
+        first_error: Exception | None = None
+        in_a_row = 0
+        for uid in sorted(listed - self._deferred.keys(), key=lambda uid: (uid in self._failed, int(uid))):
+            try:
+                await self._receive_one(connection, uid)
+            except (ApiError, DBAPIError, MailboxError, OSError) as error:
+                first_error, in_a_row = first_error or error, in_a_row + 1
+                self._failed.add(uid)
+                if in_a_row == MOST_FAILURES:
+                    break
+            else:
+                in_a_row = 0
+                self._failed.discard(uid)
+        if first_error is not None:
+            raise first_error
+
+    async def _receive_one(self, connection: MailboxConnection, uid: str) -> None:
+        content = await asyncio.to_thread(connection.fetch, uid)
+        if content is None:
+            return
+        try:
+            await self._receive(content)
+        except TooManyRequests:
+            if len(self._deferred) < MOST_DEFERRED:
+                self._deferred[uid] = now()
+            return
+        await asyncio.to_thread(connection.mark_received, uid)
