@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from threading import get_ident
 
 import msgspec
 import pytest
 
+from ingot_repos.imports.clients.archive import Archive
 from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, BUNDLE, WIKI_BUNDLE, lfs_path
 from ingot_repos.imports.clients.source import KINDS
 from ingot_repos.imports.rules.openings import ARCHIVE
@@ -130,14 +132,24 @@ async def test_an_archive_cannot_name_accounts(world, ann, bob, bundle, tmp_path
     assert issue["author"]["account_id"] == -1
 
 
-async def test_objects_of_lfs_come_out_of_an_archive(world, bob, tmp_path):
-    work, data = await work_tree(tmp_path), b"a large file"
-    oid = hashlib.sha256(data).hexdigest()
+async def test_objects_of_lfs_come_out_of_an_archive(world, bob, tmp_path, monkeypatch):
+    work, data, openings = await work_tree(tmp_path), b"a large file", []
+    oid, other = hashlib.sha256(data).hexdigest(), hashlib.sha256(b"other").hexdigest()
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(data)}\n"
     await commit(work, "large.bin", pointer)
-    files = [(BUNDLE, (await bundle_of(work)).read_bytes()), (lfs_path(oid), data)]
+    files = [
+        (BUNDLE, (await bundle_of(work)).read_bytes()),
+        (lfs_path(oid), data),
+        (lfs_path(other), b"other"),
+    ]
     repository = (await send(bob, zip_of(tmp_path / "a.zip", files))).json()
+    init = Archive.__init__
+    monkeypatch.setattr(Archive, "__init__", lambda *args: openings.append(get_ident()) or init(*args))
     await world.components.import_workers.step()
+    monkeypatch.undo()
+    # For the bundle, for all objects, and for the settings.
+    assert len(openings) == 3
+    assert get_ident() not in openings
     await read_all(bob, repository["id"])
     assert (await bob.get("/repos/bob/source/migration")).json()["status"] == "done"
     assert (await bob.get("/repos/bob/source/media/large.bin")).content == data

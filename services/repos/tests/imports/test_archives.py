@@ -3,15 +3,18 @@
 import json
 import stat
 import zipfile
+from threading import get_ident
 
 import pytest
 
 from ingot_repos.imports.clients import archive, archive_bundles
-from ingot_repos.imports.clients.archive import ArchiveSource, open_archive, verify
+from ingot_repos.imports.clients.archive import Archive, ArchiveSource, open_archive, verify
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,
     BUNDLE,
+    MANIFEST,
     MOST_PAGE_OBJECTS,
+    PEOPLE,
     WIKI_BUNDLE,
     ArchiveInvalid,
     encode_lines,
@@ -57,6 +60,29 @@ async def test_everything_comes_back_as_it_was_written(tmp_path):
     [asset] = OBJECTS["releases"][0].assets
     async with source.file(asset.url) as (chunks, length):
         assert (b"".join([chunk async for chunk in chunks]), length) == (ASSET, len(ASSET))
+
+
+async def test_a_source_reads_the_manifest_and_the_people_once(tmp_path, monkeypatch):
+    paths, whole = [], Archive.read
+    monkeypatch.setattr(
+        Archive, "read", lambda self, path, most: paths.append(path) or whole(self, path, most)
+    )
+    source = ArchiveSource(write_archive(tmp_path / "a.zip"))
+    for kind in ARCHIVED_KINDS:
+        await source.page(kind, "")
+        await source.count(kind)
+    await source.settings()
+    assert (paths.count(MANIFEST), paths.count(PEOPLE)) == (1, 1)
+
+
+async def test_a_file_is_opened_in_a_thread(tmp_path, monkeypatch):
+    threads, init = set(), Archive.__init__
+    monkeypatch.setattr(Archive, "__init__", lambda *args: threads.add(get_ident()) or init(*args))
+    [asset] = OBJECTS["releases"][0].assets
+    async with ArchiveSource(write_archive(tmp_path / "a.zip")).file(asset.url) as (chunks, _):
+        assert [chunk async for chunk in chunks] == [ASSET]
+    assert threads
+    assert get_ident() not in threads
 
 
 async def test_pages_follow_each_other(tmp_path):

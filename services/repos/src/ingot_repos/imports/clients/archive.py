@@ -11,7 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -241,17 +241,22 @@ def _damages() -> Iterator[None]:
 
 
 class ArchiveSource:
-    """The source that an archive recorded. Its methods raise SourceFailed."""
+    """The source that an archive recorded, for one step: it remembers the manifest and the people.
+
+    Its methods raise SourceFailed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._manifest: Manifest | None = None
+        self._people: dict[PersonKey, str] | None = None
 
     async def pull_offset(self) -> int:
         """Return the offset that the numbers of pull requests already have."""
-        return (await self._manifest()).pull_offset
+        return (await self._read_manifest()).pull_offset
 
     async def settings(self) -> SourceSettings:
-        manifest = await self._manifest()
+        manifest = await self._read_manifest()
         return SourceSettings(topics=manifest.topics, description=manifest.description)
 
     async def rules(self) -> SourceRules:
@@ -259,7 +264,7 @@ class ArchiveSource:
         return SourceRules()
 
     async def count(self, kind: Kind) -> int | None:
-        return (await self._manifest()).counts.get(kind)
+        return (await self._read_manifest()).counts.get(kind)
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
         """Open a file by its path."""
@@ -276,7 +281,9 @@ class ArchiveSource:
             if page_path(kind, number) not in paths:
                 return SourcePage(size=0, total=0)
             objects = archive.page(kind, number)
-            people = archive.people()
+            if self._people is None:
+                self._people = archive.people()
+            people = self._people
             lists: dict[str, Any] = {kind: objects}
             if kind == "pulls":
                 lists["comments"] = [text for one in objects for text in one.comments]
@@ -285,29 +292,49 @@ class ArchiveSource:
                 size=len(objects),
                 first=number,
                 following=following,
-                total=archive.manifest().counts.get(kind),
+                total=self._manifest_of(archive).counts.get(kind),
                 addresses={key: people[key] for key in _people_of(objects) if key in people},
                 **lists,
             )
 
-    async def _manifest(self) -> Manifest:
+    async def _read_manifest(self) -> Manifest:
         def read() -> Manifest:
             with open_archive(self._path) as archive:
-                return archive.manifest()
+                return self._manifest_of(archive)
 
+        if self._manifest is not None:
+            return self._manifest
         with _faults():
             return await asyncio.to_thread(read)
 
+    def _manifest_of(self, archive: Archive) -> Manifest:
+        if self._manifest is None:
+            self._manifest = archive.manifest()
+        return self._manifest
+
     @asynccontextmanager
     async def _open_file(self, path: str) -> AsyncIterator[tuple[AsyncIterator[bytes], int | None]]:
-        with ExitStack() as stack:
+        async with open_in_thread(self._path) as archive:
             with _faults():
-                archive = stack.enter_context(open_archive(self._path))
                 size = archive.size(path)
-            yield _in_thread(archive.chunks(path)), size
+            yield read_in_threads(archive, path), size
 
 
-async def _in_thread(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+@asynccontextmanager
+async def open_in_thread(path: Path) -> AsyncIterator[Archive]:
+    """Open an archive. Raises SourceFailed."""
+    opened = open_archive(path)
+    with _faults():
+        archive = await asyncio.to_thread(opened.__enter__)
+    try:
+        yield archive
+    finally:
+        opened.__exit__(None, None, None)
+
+
+async def read_in_threads(archive: Archive, path: str) -> AsyncIterator[bytes]:
+    """Yield the bytes of a file. Raises SourceFailed."""
+    chunks = archive.chunks(path)
     with _faults():
         while (chunk := await asyncio.to_thread(next, chunks, b"")) != b"":
             yield chunk

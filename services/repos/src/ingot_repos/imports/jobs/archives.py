@@ -16,7 +16,7 @@ from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.lfs.rules.objects import LfsObjects
 
 if TYPE_CHECKING:
-    from ingot_repos.imports.clients.archive import ArchiveSource
+    from ingot_repos.imports.clients.archive import Archive
 
 LFS = "lfs/"
 _T = TypeVar("_T")
@@ -53,31 +53,30 @@ class ArchiveUnpacker:
 
     async def store_lfs(self, repository: RepositoryRow, archive: str) -> None:
         """Give the repository the LFS objects of an archive. Those that it has are skipped."""
-        from ingot_repos.imports.clients.archive import ArchiveSource, open_archive
+        from ingot_repos.imports.clients.archive import open_in_thread
 
-        folder = self._storage.archive_folder(archive)
-
-        def list_oids() -> list[str]:
-            with open_archive(folder / ARCHIVE) as opened:
-                return sorted(path.removeprefix(LFS) for path in opened.paths() if path.startswith(LFS))
-
-        oids = await _in_thread(list_oids)
-        if oids and not self._lfs_enabled:
-            raise RemoteFailed("lfs-off")
-        source = ArchiveSource(folder / ARCHIVE)
-        for oid in oids:
-            if oid not in await self._lfs.mark_needed(repository.id, [oid]):
-                await self._store(repository, source, oid)
-
-    async def _store(self, repository: RepositoryRow, source: "ArchiveSource", oid: str) -> None:
         try:
-            async with source.file(LFS + oid) as (chunks, size):
-                await self._lfs.upload(repository, oid, size or 0, chunks)
+            async with open_in_thread(self._storage.archive_folder(archive) / ARCHIVE) as opened:
+                oids = sorted(path.removeprefix(LFS) for path in opened.paths() if path.startswith(LFS))
+                if oids and not self._lfs_enabled:
+                    raise RemoteFailed("lfs-off")
+                for oid in oids:
+                    if oid not in await self._lfs.mark_needed(repository.id, [oid]):
+                        await self._store(repository, opened, oid)
+        except SourceFailed:
+            raise RemoteFailed("archive") from None
+
+    async def _store(self, repository: RepositoryRow, archive: "Archive", oid: str) -> None:
+        from ingot_repos.imports.clients.archive import read_in_threads
+
+        path = LFS + oid
+        try:
+            await self._lfs.upload(repository, oid, archive.size(path), read_in_threads(archive, path))
         except TooLarge:
             raise RemoteFailed("lfs-too-large") from None
         except InsufficientStorage:
             raise RemoteFailed("lfs-room") from None
-        except (BadRequest, Invalid, SourceFailed):
+        except (BadRequest, Invalid):
             raise RemoteFailed("archive") from None
 
 
