@@ -5,6 +5,7 @@ import stat
 import zipfile
 from threading import get_ident
 
+import msgspec
 import pytest
 
 from ingot_repos.imports.clients import archive, archive_bundles
@@ -33,6 +34,12 @@ from ..archive_builders import (
 
 BYTES = 1_000_000_000
 GOOD = [(BUNDLE, BUNDLE_BYTES)]
+FILE = {
+    "uuid": "x",
+    "address": "http://127.0.0.1/x",
+    "name": "x",
+    "created_at": "2020-01-02T03:04:05Z",
+}
 
 
 def page_of(kind, *lines, path=""):
@@ -83,6 +90,21 @@ async def test_a_file_is_opened_in_a_thread(tmp_path, monkeypatch):
         assert [chunk async for chunk in chunks] == [ASSET]
     assert threads
     assert get_ident() not in threads
+
+
+async def test_files_that_lines_name_are_ignored(tmp_path):
+    [comment] = msgspec.json.decode(msgspec.json.encode([COMMENT]))
+    comment["files"] = [FILE]
+    files = [
+        *page_of("issues", line_of("issues", files=[FILE])),
+        ("comments/00001.jsonl", json.dumps(comment).encode()),
+        ("pulls/00001.jsonl", json.dumps(line_of("pulls", files=[FILE], comments=[comment])).encode()),
+    ]
+    source = ArchiveSource(zip_of(tmp_path / "a.zip", files))
+    pulls = await source.page("pulls", "")
+    issues, comments = await source.page("issues", ""), await source.page("comments", "")
+    texts = [*issues.issues, *pulls.pulls, *pulls.comments, *comments.comments]
+    assert [len(texts), *(one.files for one in texts)] == [4, [], [], [], []]
 
 
 async def test_pages_follow_each_other(tmp_path):
@@ -250,6 +272,9 @@ def test_a_file_whose_name_is_not_its_hash_is_refused(tmp_path):
         (page_of("pulls", line_of("pulls", head_sha="../x")), "head_sha is not the id of a commit"),
         (page_of("pulls", line_of("pulls", merge_sha="A" * 40)), "merge_sha is not the id of a commit"),
         (page_of("times", line_of("times", seconds=-1)), "seconds is -1"),
+        (page_of("issues", line_of("issues", title="a\0b")), "title has a character U+0000"),
+        (page_of("issues", line_of("issues", files=[FILE | {"address": "\0"}])), "address has a character"),
+        ([*GOOD, ("people.jsonl", b'{"source_id": 1, "name": "\\u0000"}\n')], "name has a character U+0000"),
         (page_of("releases", line_of("releases")), "an asset has no file in the archive"),
         (
             page_of(

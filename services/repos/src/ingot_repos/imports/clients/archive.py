@@ -36,6 +36,7 @@ from ingot_repos.imports.clients.archive_layout import (
     Manifest,
     decode_lines,
     page_path,
+    without_files,
 )
 from ingot_repos.imports.clients.source import (
     SOURCES,
@@ -137,12 +138,12 @@ class Archive:
         return manifest
 
     def page(self, kind: Kind, number: int) -> list[Any]:
-        """Return the objects of a page."""
+        """Return the objects of a page. None has files in its texts."""
         path = page_path(kind, number)
         objects = decode_lines(self.read(path, MOST_PAGE_BYTES), LINES[kind])
         if not 0 < len(objects) <= MOST_PAGE_OBJECTS:
             raise ArchiveInvalid(f"{path} has {len(objects)} lines; 1 to {MOST_PAGE_OBJECTS} are allowed")
-        return objects
+        return [without_files(one) for one in objects]
 
     def people(self) -> dict[PersonKey, str]:
         """Return the addresses of people by their keys."""

@@ -139,6 +139,17 @@ def decode_lines(text: bytes, line: type[msgspec.Struct]) -> list[Any]:
     return objects
 
 
+def without_files(one: Any) -> Any:
+    """Return an issue, pull request or comment without the files that its line names.
+
+    Their addresses are those of the source, which an import of an archive does not call.
+    """
+    changes = {"files": []} if hasattr(one, "files") else {}
+    if isinstance(one, ExportedPull):
+        changes["comments"] = [without_files(text) for text in one.comments]
+    return msgspec.structs.replace(one, **changes)
+
+
 def _portable(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _portable(one) for name, one in value.items() if name != "account_id"}
@@ -146,7 +157,7 @@ def _portable(value: Any) -> Any:
 
 
 def _require_storable(value: Any, name: str = "") -> None:
-    """Check the ranges of numbers and times, and the form of ids of commits. Raises ArchiveInvalid."""
+    """Check texts, the ranges of numbers and times, and the form of ids of commits. Raises ArchiveInvalid."""
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             _require_storable(getattr(value, field), field)
@@ -160,6 +171,8 @@ def _require_storable(value: Any, name: str = "") -> None:
             raise ArchiveInvalid(f"{name} is {value}, which is not between {least} and {most}")
     elif isinstance(value, datetime):
         _require_time(value, name)
+    elif isinstance(value, str) and "\0" in value:
+        raise ArchiveInvalid(f"{name} has a character U+0000")
     elif name in _SHAS and value is not None and not _SHA.fullmatch(value):
         raise ArchiveInvalid(f"{name} is not the id of a commit")
 
