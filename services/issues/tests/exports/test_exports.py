@@ -153,6 +153,14 @@ async def test_pages_follow_each_other_and_a_killed_job_goes_on(world, monkeypat
     assert [page.cursor for page in world.repos.exports["two"][3:]] == [page.cursor for page in rest]
 
 
+async def test_an_export_with_a_page_that_is_too_large_fails(world):
+    world.repos.largest_page = 10
+    await imported(world, {"issues": [issue(1, body="x" * 20)]})
+    *_, last = await exported(world)
+    assert (last.is_too_large, last.issues, last.cursor) == (True, [], "[2,0,0]")
+    assert len([one for one in world.repos.calls if one.operation == "pages" and b"xxx" in one.body]) == 1
+
+
 async def test_an_export_that_has_ended_gets_no_pages(world):
     await world.deliver(ExportRequested(repository_id=APP, name="none"))
     await world.work()

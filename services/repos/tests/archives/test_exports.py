@@ -13,13 +13,14 @@ from ingot_contracts.repos.exports import ExportPage
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
-from ingot_repos.archives.rules.exports import ExportPages, expire
+from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.git.history.bundles import write_bundle
 from ingot_repos.imports.clients.archive import verify
+from ingot_repos.imports.clients.archive_layout import MOST_PAGE_BYTES
 from ingot_repos.imports.clients.source import KINDS
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
-from ..archive_builders import ASSET, OBJECTS
+from ..archive_builders import ASSET, COMMENT, OBJECTS
 from ..lfs_client import FILE, download, oid_of, pointer_of, upload
 from ..world import git
 from .test_imports import archives, read_all, send
@@ -279,6 +280,67 @@ async def test_an_archive_above_the_limit_fails(world, ann):
     state = (await ann.get("/repos/ann/app/export")).json()
     assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["too-large"])
     assert archives(world) == []
+
+
+async def test_an_export_with_an_object_that_no_import_takes_fails(world, ann, app):
+    name = await begin(ann)
+    large = msgspec.structs.replace(COMMENT, body="x" * MOST_PAGE_BYTES)
+    sent = ExportPage(name=name, cursor="", following="1", comments=[large])
+    assert (await page(ann, app["id"], sent))["state"] == "ended"
+    await world.components.workers.step()
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["too-large"])
+    assert archives(world) == []
+
+
+async def test_an_export_with_a_page_that_was_refused_fails(world, ann, app):
+    name = await begin(ann)
+    sent = ExportPage(name=name, cursor="", following="", is_too_large=True)
+    assert (await page(ann, app["id"], sent))["state"] == "ended"
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["too-large"])
+
+
+async def test_an_export_that_takes_too_long_fails(world, ann, app):
+    name = await begin(ann)
+    sent = ExportPage(name=name, cursor="", following="1", labels=OBJECTS["labels"])
+    await page(ann, app["id"], sent)
+    await expire(world.database, world.components.jobs, "shard-0")
+    assert (await state_of(ann))[0] == "running"
+    table = world.database.metadata.tables["export"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().values(created_at=now() - LONGEST))
+    await expire(world.database, world.components.jobs, "another")
+    assert (await state_of(ann))[0] == "running"
+    await expire(world.database, world.components.jobs, "shard-0")
+    await world.components.workers.step()
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["failed"])
+    assert archives(world) == []
+
+
+async def test_an_export_that_meets_an_unknown_error_fails(world, ann, app, monkeypatch):
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+
+    async def fail(*_):
+        raise OSError("no reason that anybody knew")
+
+    monkeypatch.setattr(jobs, "write_bundle", fail)
+    await work_again(world)
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["failed"])
+    assert archives(world) == []
+
+
+async def state_of(person):
+    state = (await person.get("/repos/ann/app/export")).json()
+    return state["status"], state["error"]
+
+
+async def work_again(world):
+    """Run the jobs of imports and exports as often as a failing one may run."""
+    table = world.database.metadata.tables["job"]
+    for _ in range(TRIES):
+        async with world.database.transaction() as tx:
+            await tx.execute(table.update().values(run_at=table.c.created_at))
+        await world.components.import_workers.step()
 
 
 async def test_an_export_whose_pages_are_lost_fails(world, ann, app):

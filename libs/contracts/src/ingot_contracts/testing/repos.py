@@ -67,6 +67,9 @@ class FakeRepos:
     conflicted_files: Sequence[ConflictedFile] = ()
     """Files in conflict of every merge of a base into a head branch."""
 
+    largest_page = 1_000_000
+    """Limit of characters of the texts of a page of an export."""
+
     def __init__(self) -> None:
         self.repositories: dict[int, Repository] = {}
         """Repository id to repository. Its ``has_issues`` and ``has_pull_requests`` switch units off."""
@@ -278,7 +281,11 @@ class FakeRepos:
         if call.path.split("/")[2] == "exports":
             page = body_of(call, ExportPage)
             if self._export_state(page.name) == ExportState(state="running", cursor=page.cursor):
+                if sum(len(one.body) for one in page.issues) > self.largest_page:
+                    raise Refusal(413)
                 self.exports[page.name].append(page)
+                if page.is_too_large:
+                    return ExportState(state="ended")
             return self._export_state(page.name)
         request = body_of(call, ReadImportPage)
         ended = ImportPage(state="ended")

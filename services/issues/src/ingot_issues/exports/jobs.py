@@ -8,8 +8,10 @@ import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.errors import TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
+from ingot_contracts.repos.exports import ExportPage
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.exports.rules import EXPORT, SendPages, read_page
 
@@ -35,6 +37,10 @@ class ExportJobs:
                 return
             async with self._db.read() as db:
                 page = await read_page(db, request.repository_id, request.name, state.cursor)
-            state = await self._repos.send_export_page(request.repository_id, page)
+            try:
+                state = await self._repos.send_export_page(request.repository_id, page)
+            except TooLarge:  # of one object, because a page ends behind a large one
+                empty = ExportPage(name=page.name, cursor=page.cursor, following="", is_too_large=True)
+                state = await self._repos.send_export_page(request.repository_id, empty)
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now())

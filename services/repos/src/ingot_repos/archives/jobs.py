@@ -8,8 +8,7 @@ import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
-from ingot_chassis.errors import ApiError
-from ingot_chassis.jobs.jobs import Job, Jobs
+from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.objects.files import StoredFiles
 from ingot_chassis.objects.store import ObjectStore
@@ -23,7 +22,6 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.git.history.bundles import write_bundle
 from ingot_repos.git.history.lfs_pointers import history_pointers
-from ingot_repos.git.process.errors import GitError
 from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.remote.remote import Reason
@@ -130,7 +128,9 @@ class ExportJobs:
             log.info("export ended while it was written", export=name)
         except ExportFailed as error:
             await self._fail(job, error.reason)
-        except (ApiError, GitError, FileNotFoundError):
+        except LeaseLost:  # another worker writes it
+            raise
+        except Exception:
             if job.attempts < TRIES:
                 raise
             log.exception("export failed", export=name)

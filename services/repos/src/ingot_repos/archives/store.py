@@ -125,6 +125,13 @@ async def list_expired(db: Executor, shard: str, at: datetime) -> Sequence[Expor
     return await fetch_all(db, statement, ExportRow)
 
 
+async def list_stale(db: Executor, shard: str, before: datetime) -> Sequence[ExportRow]:
+    """Return the exports of a shard that run, and began before a time."""
+    statement = select(export).join(repository, repository.c.id == export.c.repository_id)
+    running = (export.c.state == ImportState.RUNNING) & (export.c.created_at <= before)
+    return await fetch_all(db, statement.where(repository.c.shard == shard, running), ExportRow)
+
+
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
     """Return those of ``uuids`` that are exports."""
     statement = select(export.c.uuid).where(export.c.uuid.in_(uuids))

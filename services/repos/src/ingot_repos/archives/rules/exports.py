@@ -25,8 +25,9 @@ from ingot_repos.archives.store import ExportRow, PageCount
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.git.remote.remote import Reason
 from ingot_repos.git.storage.storage import Storage
-from ingot_repos.imports.clients.archive_layout import ArchivedPerson, encode_lines
+from ingot_repos.imports.clients.archive_layout import MOST_PAGE_BYTES, ArchivedPerson, encode_lines
 from ingot_repos.imports.clients.source import KINDS, Kind
 from ingot_repos.imports.rules.lifecycle import discard_archive
 from ingot_repos.placement.rules.job_kinds import job_kind
@@ -34,6 +35,8 @@ from ingot_repos.placement.rules.job_kinds import job_kind
 EXPORT = "export"
 """The kind of the job that writes an archive."""
 LIFETIME_DAYS = 7
+LONGEST = timedelta(days=1)
+"""The longest time of an export. After it, nobody works on it any more."""
 OBJECTS = "exports"
 """The prefix of the storage keys of all archives."""
 ENDED = ExportState(state="ended")
@@ -81,6 +84,12 @@ async def remove(tx: Tx, jobs: Jobs, row: ExportRow, shard: str) -> None:
     await jobs.add(tx, job_kind(FREE, shard), object_key(row), FreeObjects([object_key(row)]))
 
 
+async def fail(tx: Tx, jobs: Jobs, row: ExportRow, shard: str, reason: Reason) -> None:
+    """Fail an export that runs, before its archive is written."""
+    if await store.change(tx, row.uuid, state=ImportState.FAILED, reason=reason, **expiry()):
+        await discard_archive(tx, jobs, row.uuid, shard)
+
+
 class ExportPages:
     """Stores the pages of exports of this shard."""
 
@@ -103,11 +112,16 @@ class ExportPages:
             return state
         counts = store.counts_of(row)
         kind, objects = _objects_of(page)
+        is_written = not page.is_too_large
         if kind is not None:
             number = counts.get(kind, PageCount()).pages + 1
             people = await self._accounts_of(objects)
-            await asyncio.to_thread(self._write, row, kind, number, objects, people)
+            is_written = await asyncio.to_thread(self._write, row, kind, number, objects, people)
             counts[kind] = PageCount(number, counts.get(kind, PageCount()).objects + len(objects))
+        if not is_written:
+            async with self._db.transaction() as tx:
+                await fail(tx, self._jobs, row, repository.shard, "too-large")
+            return ENDED
         text = msgspec.json.encode(counts).decode()
         async with self._db.transaction() as tx:
             moved = await store.move_cursor(tx, row.uuid, page.cursor, page.following or LAST, text)
@@ -126,11 +140,16 @@ class ExportPages:
 
     def _write(
         self, row: ExportRow, kind: Kind, number: int, objects: list[Any], people: Mapping[int, AccountRow]
-    ) -> None:
+    ) -> bool:
+        """Write a page. Return False if it has more bytes than an import takes."""
+        text = encode_lines(with_names(objects, people))
+        if len(text) > MOST_PAGE_BYTES:
+            return False
         folder = self._storage.archive_folder(row.uuid)
-        (folder / page_file(kind, number)).write_bytes(encode_lines(with_names(objects, people)))
+        (folder / page_file(kind, number)).write_bytes(text)
         lines = [ArchivedPerson(source_id=one.id, name=one.login, email=one.email) for one in people.values()]
         (folder / people_file(kind, number)).write_bytes(encode_lines(lines))
+        return True
 
 
 LAST = "-"
@@ -172,8 +191,10 @@ def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:
 
 
 async def expire(database: Database, jobs: Jobs, shard: str) -> None:
-    """Delete the archives of a shard that are older than ``LIFETIME_DAYS``."""
+    """Delete the archives of a shard that are older than ``LIFETIME_DAYS``, and fail what takes too long."""
     async with database.transaction() as tx:
+        for row in await store.list_stale(tx, shard, now() - LONGEST):
+            await fail(tx, jobs, row, shard, "failed")
         for row in await store.list_expired(tx, shard, now()):
             await remove(tx, jobs, row, shard)
 
