@@ -1,5 +1,6 @@
 """Files of imported texts: stored like uploads, each once, or left at the source."""
 
+import msgspec
 import pytest
 
 from ingot_contracts.repos.events import ImportFetched
@@ -99,6 +100,26 @@ async def test_a_file_that_uploads_refuse_stays_at_the_source(world, name, answe
     assert [one["uuid"] for one in await assets(world)] == [taken.uuid]
     shown = (await world.call("GET", "/issues/1")).json()
     assert shown["body"] == f"{THERE}1 {taken.local_url}"
+
+
+@pytest.mark.both_databases
+async def test_a_page_may_have_more_files_than_a_statement_has_parameters(world):
+    files = [file(number) for number in range(3_400)]
+    give(world)
+    serve(world, {"issues": [issue(1, files=files[:1]), issue(2, files=files)]}, {"issues": [issue(3)]})
+    world.repos.import_files = {one.address: ImportFile(state="wait", seconds=3600) for one in files}
+    await world.deliver(ImportFetched(repository=repository()))
+    await world.work()
+    assert len(await rows(world, "imported_file")) == len(files)
+
+
+async def test_addresses_that_no_column_can_store_are_cleaned(world):
+    one = msgspec.structs.replace(file(1), address=f"{THERE}\x001", original_url=f"{THERE}\x001")
+    give(world, n1=ImportFile(state="absent"))
+    await imported(world, {"issues": [issue(1, body=one.local_url, files=[one])]})
+    [request] = world.repos.bodies("imported-files", ReadImportFile)
+    assert request.address == THERE + "1"
+    assert (await world.call("GET", "/issues/1")).json()["body"] == THERE + "1"
 
 
 async def test_a_text_has_no_more_files_than_uploads_allow(world):

@@ -480,10 +480,10 @@ def _files(
             "issue_id": issue_id,
             "comment_id": comment_id,
             "uploader_id": text.author.account_id,
-            "address": one.address,
+            "address": one.address.replace("\0", ""),
             "name": one.name.replace("\0", ""),
             "local_url": one.local_url,
-            "original_url": one.original_url,
+            "original_url": one.original_url.replace("\0", ""),
             "created_at": one.created_at,
         }
         for one in text.files

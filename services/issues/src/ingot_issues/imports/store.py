@@ -249,7 +249,7 @@ async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> 
 async def add_files(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
     """Record files to fetch. Of two texts with the same file, the first one has it."""
     if values:
-        await db.execute(insert(db, imported_file).values(values).on_conflict_do_nothing())
+        await db.execute(insert(db, imported_file).on_conflict_do_nothing(), values)
 
 
 async def next_file(db: Executor, repository_id: int) -> FileRow | None:
