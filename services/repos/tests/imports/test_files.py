@@ -6,6 +6,7 @@ from ingot_contracts.repos.imports import ImportedComment, ImportedFile, Importe
 from ingot_repos.imports.clients.addresses import Address
 from ingot_repos.imports.clients.files import gitea_files, github_files, gitlab_files
 from ingot_repos.imports.rules.files import MOST_FILES, TextFiles
+from ingot_repos.imports.rules.pages import MOST_FAILURES, MOST_FILE_FAILURES
 
 from ..remote_world import status
 from .test_sources import (  # noqa: F401 - fixtures
@@ -218,6 +219,19 @@ async def test_what_a_source_answers_in_place_of_a_file(world, bob, source, raw,
     repository_id = await migrate(world, bob, source)
     assert (await file_at(bob, repository_id, source.url("files/issue.txt")))["state"] == state
     assert (await progress(bob))["status"] == "running"
+
+
+async def test_a_file_that_never_comes_does_not_end_the_import(world, bob, source):  # noqa: F811
+    with_assets(source, **{"issue.txt": status("500 Internal Server Error")})
+    repository_id = await migrate(world, bob, source)
+    broken, good = source.url("files/issue.txt"), source.url("files/pull.txt")
+    states = [(await file_at(bob, repository_id, broken))["state"] for _ in range(MOST_FILE_FAILURES)]
+    assert states == ["wait"] * (MOST_FILE_FAILURES - 1) + ["absent"]
+    for _ in range(MOST_FAILURES):
+        await file_at(bob, repository_id, broken)
+    assert (await file_at(bob, repository_id, good))["state"] == "file"
+    await read_all(bob, repository_id)
+    assert (await progress(bob))["status"] == "done"
 
 
 @pytest.mark.parametrize("address", ["http://10.0.0.1/a", "file:///etc/passwd", "x", ""])

@@ -56,6 +56,8 @@ MOST_PAGES = 20_000
 """Limit of pages of one kind."""
 MOST_FAILURES = 10
 """Failed requests in a row after which an import fails: after about 15 minutes."""
+MOST_FILE_FAILURES = 3
+"""Failed requests for one file after which it stays at the source. The import goes on."""
 PAGE_SECONDS = 50.0
 """Limit of the time for a page. issues waits a little longer."""
 LONGEST_PLACE = 1_000
@@ -64,6 +66,10 @@ LONGEST_PAUSE = 300.0
 """Seconds between two requests to a source that fails."""
 
 ENDED = ImportPage(state="ended")
+
+
+MOST_COUNTED_FILES = 1_000
+"""Files whose failed requests are counted, of all imports: issues asks for one file of each at a time."""
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -93,6 +99,7 @@ class SourcePages:
     ) -> None:
         self._db, self._presenter, self._opener = database, presenter, opener
         self._storage = storage
+        self._file_failures = dict[tuple[int, str], int]()
 
     async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
         """Return the page at the cursor, for people of this server. Raises BadRequest."""
@@ -135,15 +142,27 @@ class SourcePages:
         except SourceFailed as error:
             if error.fault not in TRANSIENT:
                 return ImportFile(state="absent")
-            later = await self._fail_later(source, error.fault)
-            return ImportFile(state="wait" if later.state == "wait" else "ended", seconds=later.seconds)
+            return await self._fail_file(source, request.address, error.fault)
         except Unreadable:
             await self._fail(repository_id, "secrets")
             return ImportFile(state="ended")
-        if source.failures:
-            async with self._db.transaction() as tx:
-                await store.change(tx, repository_id, failures=0)
+        self._file_failures.pop((repository_id, request.address), None)
         return ImportFile(state="file", content=content)
+
+    async def _fail_file(self, source: SourceRow, address: str, reason: Reason) -> ImportFile:
+        """Pause before the next request for a file, or leave it at the source.
+
+        Only requests for this file count. A new process counts again.
+        """
+        key = (source.repository_id, address)
+        failures = self._file_failures.pop(key, 0) + 1
+        if failures >= MOST_FILE_FAILURES:
+            return ImportFile(state="absent")
+        while len(self._file_failures) >= MOST_COUNTED_FILES:
+            del self._file_failures[next(iter(self._file_failures))]
+        self._file_failures[key] = failures
+        pause = await self._pause(source, 2.0**failures, reason, failures=source.failures)
+        return ImportFile(state="wait", seconds=pause.seconds)
 
     async def _finish_kind(self, source: SourceRow, kind: Kind, done: int) -> SourceRow:
         """Record that all pages of a kind are written, and return the row."""
