@@ -10,9 +10,9 @@ from pygit2.enums import FileMode
 
 from ingot_repos.git.changes import conflicts
 from ingot_repos.git.changes.conflicts import ConflictedFile, Part, find_conflicts, resolve_conflicts
-from ingot_repos.git.process.errors import MergeConflict, RefMoved
+from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive, RefMoved
 
-from ..git_builders import AUTHOR, LINES, commit, set_branches
+from ..git_builders import AUTHOR, LINES, commit, costly_merge, set_branches
 
 REF = "refs/heads/topic"
 SEED = random.randrange(10**6)
@@ -263,3 +263,15 @@ def test_moved_branches_are_refused(repo):
     for act in (lambda: resolve(repo, head, tip, {"f": "4"}), lambda: conflicts_of(repo, head, tip)):
         with pytest.raises(RefMoved):
             act()
+
+
+def test_a_merge_above_its_cpu_time_is_not_tried_again(repo, monkeypatch, git_log):
+    monkeypatch.setattr(conflicts, "CPU_SECONDS", 0.1)
+    head, tip = costly_merge(repo)
+    set_branches(repo, topic=head, main=tip)
+    for _ in range(2):
+        with pytest.raises(MergeTooExpensive):
+            conflicts_of(repo, head, tip)
+    with pytest.raises(MergeTooExpensive):
+        resolve(repo, head, tip, {"f": "4\n"})
+    assert sum("merge-tree" in line for line in git_log) == 1

@@ -208,9 +208,11 @@ def merge_with_conflicts(
     (``zdiff3``). A file whose attributes set another size has markers of that size.
 
     Raises:
-        MergeTooExpensive: git needs more than the budget, or prints too much.
+        MergeTooExpensive: git needs more than the budget, or prints too much. This is remembered.
         GitFailed, GitTimedOut: git could not merge them.
     """
+    if was_too_expensive(ours, theirs, False, budget.seconds):
+        raise MergeTooExpensive
     options = ("--write-tree", "--stdin", "-z", "--no-messages", "--allow-unrelated-histories")
     try:
         with _checked_out(view, ours, [theirs]) as work_tree, view.temporary_folder() as folder:
@@ -225,6 +227,7 @@ def merge_with_conflicts(
                 stdin=f"{ours} {theirs}\n".encode(),
             )
     except (GitTooExpensive, OutputTooLarge):
+        note_too_expensive(ours, theirs, False, budget.seconds)
         raise MergeTooExpensive from None
     status, tree, *fields = output.split(b"\0")
     stages: dict[bytes, dict[int, Stage]] = {}
