@@ -7,11 +7,12 @@ from ingot_contracts.repos.merges import UpdatedBranch
 from ingot_contracts.testing.forms import form_of
 from ingot_web.conflicts.rules import context
 
-from ..forge import HOME, pull
+from ..forge import HOME, pull, repository
 from ..world import ANN
 
 PAGE = "/ann/demo/pulls/1/conflicts"
 PATH = f"/internal{HOME}/pulls/1/conflicts"
+FORK = repository(id=2, owner={"id": 2, "login": "bob"}, full_name="bob/demo")
 HEAD, BASE = "1" * 40, "0" * 40
 NUMBERS = "".join(f"{number}\n" for number in range(9))
 TEXT = ConflictedFile(
@@ -51,6 +52,15 @@ async def test_a_conflict_is_shown_with_its_versions_and_the_lines_next_to_it(pa
         assert f"<code>{text}</code>" in shown
     assert "<code>0\n" not in shown
     assert ("src/&lt;a&gt;.py" in shown, "main deleted the file, topic changed it" in shown) == (True, True)
+
+
+async def test_branches_of_the_same_name_have_their_owners_in_front(pages, forge):
+    fork = {"label": "main", "ref": "main", "sha": HEAD, "repo_id": 2, "repo": FORK}
+    forge.answers[f"{HOME}/pulls/1"] = pull(mergeable=False, head=fork)
+    shown = (await pages.get(PAGE, ANN)).text
+    for words in ("Use bob:main", "Use ann:main", "Use both, bob:main first", "ann:main deleted the file"):
+        assert words in shown
+    assert "&lt;&lt;&lt;&lt;&lt;&lt;&lt; bob:main" in shown
 
 
 async def test_chosen_versions_are_sent_as_texts_with_the_commits_of_the_page(pages, forge):

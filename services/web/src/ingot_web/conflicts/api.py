@@ -7,7 +7,7 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Conflict, Invalid, TooLarge
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, Resolution
-from ingot_web.conflicts.rules import choice_name, context, resolved_files, text_to_edit
+from ingot_web.conflicts.rules import choice_name, context, resolved_files, side_names, text_to_edit
 from ingot_web.forms.rules.fields import Form
 from ingot_web.issues.api.conversations import as_issue
 from ingot_web.pages.api.request import WebRequest
@@ -39,7 +39,7 @@ async def resolve(request: WebRequest, index: int) -> Response[Any]:
     try:
         if not conflicts.files or conflicts.obstacle:
             raise Invalid("there are no conflicts that can be resolved here")
-        files = resolved_files(conflicts.files, form, pull["head"]["ref"], pull["base"]["ref"])
+        files = resolved_files(conflicts.files, form, *side_names(pull))
         resolution = Resolution(head_sha=conflicts.head_sha, base_sha=conflicts.base_sha, files=files)
         await frame.forge.resolve_conflicts(frame.base, index, resolution)
     except ApiError as error:
@@ -74,7 +74,7 @@ def _page(
 ) -> Response[str]:
     if isinstance(conflicts, ApiError):
         problem, conflicts = conflicts, Conflicts(head_sha="", base_sha="", obstacle=conflicts.message)
-    head, base = pull["head"]["ref"], pull["base"]["ref"]
+    head, base = side_names(pull)
     return frame.render(
         "conflicts/page.html",
         tab="pulls",
@@ -85,6 +85,8 @@ def _page(
         pull=pull,
         issue=as_issue(pull),
         conflicts=conflicts,
+        head_name=head,
+        base_name=base,
         files=[_shown(file, number, form, head, base) for number, file in enumerate(conflicts.files)],
     )
 

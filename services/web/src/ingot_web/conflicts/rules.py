@@ -1,6 +1,7 @@
 """Texts of files in conflict: the choices of a form, and the text that a user may edit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ingot_chassis.errors import Invalid
 from ingot_contracts.repos.conflicts import ConflictedFile, ConflictPart, ResolvedFile
@@ -14,6 +15,16 @@ CONTEXT = 3
 def choice_name(file: int, part: int) -> str:
     """Return the name of the field with the chosen version of a conflict."""
     return f"choice-{file}-{part}"
+
+
+def side_names(pull: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the head and the base branch, with their owners if they are equal."""
+    sides = (pull["head"], pull["base"])
+    head, base = (side["ref"] for side in sides)
+    if head != base or not all(side["repo"] for side in sides):
+        return head, base
+    head, base = (f"{side['repo']['owner']['login']}:{side['ref']}" for side in sides)
+    return head, base
 
 
 def resolved_files(files: Sequence[ConflictedFile], form: Form, head: str, base: str) -> list[ResolvedFile]:
