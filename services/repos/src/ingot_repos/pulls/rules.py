@@ -282,15 +282,13 @@ async def resolve_conflicts(
     Raises NotFound, Conflict, Denied, TooLarge.
     """
     row, resolution, head_ref = updates.row, request.resolution, BRANCHES + request.head_branch
-    paths = "".join(f"\t{file.path}\n" for file in resolution.files)
-    title = f"Merge branch '{request.base_branch}' into {request.head_branch}"
     make_commit = partial(
         conflicts.resolve_conflicts,
         head_ref=head_ref,
         expected_head=resolution.head_sha,
         expected_base=resolution.base_sha,
         texts={file.path: file.text for file in resolution.files},
-        message=f"{title}\n\nConflicts:\n{paths}",
+        message=f"Merge branch '{request.base_branch}' into {request.head_branch}\n",
         who=person(updates.actor),
         signer=signer,
     )
