@@ -6,7 +6,7 @@ from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_contracts.repos.conflicts import ConflictedFile, ConflictPart, FindConflicts, ResolveConflicts
 
-from ..builders import APP, FORK, HEAD
+from ..builders import APP, FORK, HEAD, repository
 
 WEB = SigningKey.generate()
 PATH = "/internal/repos/ann/app/pulls/1/conflicts"
@@ -62,6 +62,14 @@ async def test_a_closed_pull_request_has_no_conflicts_to_resolve(world):
     await world.call("PATCH", "/pulls/1", {"state": "closed"})
     assert (await ask(world)).status_code == 422
     assert (await ask(world, "POST", RESOLUTION)).status_code == 422
+
+
+async def test_a_repository_without_updates_by_merge_has_none_to_resolve(world):
+    world.repos.repositories[APP] = repository(allow_merge_update=False)
+    await world.propose()
+    assert (await ask(world)).status_code == 403
+    assert (await ask(world, "POST", RESOLUTION)).status_code == 403
+    assert not world.repos.bodies("resolutions", ResolveConflicts)
 
 
 async def test_an_issue_has_none_and_nobody_may_ask(world):

@@ -146,6 +146,9 @@ async def test_the_pull_request_leads_to_its_conflicts(pages, forge):
     way = 'href="/ann/demo/pulls/1/conflicts">Resolve conflicts</a>'
     assert way in (await pages.get("/ann/demo/pulls/1", ANN)).text
     assert way not in (await pages.get("/ann/demo/pulls/1")).text
+    forge.answers[HOME] = repository(allow_merge_update=False)
+    assert way not in (await pages.get("/ann/demo/pulls/1", ANN)).text
+    forge.answers[HOME] = repository()
     forge.answers[f"{HOME}/pulls/1"] = pull(mergeable=True, merge_refusals=[])
     assert way not in (await pages.get("/ann/demo/pulls/1", ANN)).text
 

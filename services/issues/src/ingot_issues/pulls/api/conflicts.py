@@ -2,7 +2,7 @@
 
 from litestar import get, post
 
-from ingot_chassis.errors import Invalid
+from ingot_chassis.errors import Denied, Invalid
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, Resolution, ResolveConflicts
 from ingot_contracts.repos.merges import UpdatedBranch
 from ingot_issues.access.api.policies import for_peer, in_repository
@@ -17,7 +17,10 @@ POLICY = for_peer(in_repository("signed-in", "write:repository", "pulls", rememb
 
 @get(PATH, policy=POLICY, include_in_schema=False)
 async def find_conflicts(request: IssuesRequest, index: int) -> Conflicts:
-    """Return the conflicts with the base branch. The caller needs write access to the head branch."""
+    """Return the conflicts with the base branch, if the repository allows updates by a merge.
+
+    The caller needs write access to the head branch.
+    """
     pull = await _open_pull(request, index)
     question = FindConflicts(
         head_branch=pull.head_branch,
@@ -49,6 +52,8 @@ async def _open_pull(request: IssuesRequest, index: int) -> PullDetails:
     pull = await pull_of(request, index)
     if pull.state != State.OPEN:
         raise Invalid.field("index", "closed", "is a pull request that is merged or closed")
+    if not request.access.repository.allow_merge_update:
+        raise Denied("the repository does not allow the update style merge")
     return pull
 
 
