@@ -180,8 +180,8 @@ def test_a_file_that_an_attribute_excludes_is_one_conflict(repo):
 @pytest.mark.parametrize(
     ("versions", "words"),
     [
-        ([{"f": b"\0%b" % word} for word in (b"1", b"2", b"3")], "it is no text in UTF-8"),
-        ([{"f": b"\xff%b\n" % word} for word in (b"1", b"2", b"3")], "it is no text in UTF-8"),
+        ([{"f": b"\0%b" % word} for word in (b"1", b"2", b"3")], "it is not UTF-8 text"),
+        ([{"f": b"\xff%b\n" % word} for word in (b"1", b"2", b"3")], "it is not UTF-8 text"),
         (
             [{"f": (FileMode.LINK, word)} for word in (b"1", b"2", b"3")],
             "it is a link or a submodule on one side",

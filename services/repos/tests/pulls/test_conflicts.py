@@ -89,7 +89,7 @@ async def test_a_branch_that_moved_meanwhile_refuses_the_resolution(world, ann, 
     newer = commit(repo, {"f": b"newer\n"}, [head if moved == "topic" else tip])
     set_branches(repo, **{moved: newer})
     answer = await ann.internal("POST", f"{base}/resolutions", resolution(base, head, tip))
-    words = "one of the branches has moved; look at the conflicts once more"
+    words = "one of the branches has moved; look at the conflicts again"
     assert (answer.status_code, answer.json()["message"]) == (409, words)
 
 

@@ -124,10 +124,10 @@ async def test_branches_that_moved_since_the_page_show_the_conflicts_as_they_are
 
 
 async def test_what_needs_a_clone_is_said_with_the_commands(pages, forge):
-    obstacle = ConflictedFile(path="p.png", obstacle="it is no text in UTF-8")
-    forge.internal[f"GET {PATH}"] = conflicts(obstacle, obstacle="p.png: it is no text in UTF-8")
+    obstacle = ConflictedFile(path="p.png", obstacle="it is not UTF-8 text")
+    forge.internal[f"GET {PATH}"] = conflicts(obstacle, obstacle="p.png: it is not UTF-8 text")
     shown = (await pages.get(PAGE, ANN)).text
-    assert "These conflicts need a clone: p.png: it is no text in UTF-8." in shown
+    assert "These conflicts need a clone: p.png: it is not UTF-8 text." in shown
     assert ("git pull --no-rebase" in shown, "Commit merge" in shown) == (True, False)
 
 

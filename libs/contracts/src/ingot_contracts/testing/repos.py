@@ -488,7 +488,7 @@ class FakeRepos:
         repository = self._writable(call.caller, self._repository(call))
         self._require(self._by_id(base_id), call.caller, "read")
         if self.branches.get((repository.id, head_branch)) != head_sha:
-            raise Refusal(409, "one of the branches has moved; look at the conflicts once more")
+            raise Refusal(409, "one of the branches has moved; look at the conflicts again")
         return repository
 
     def _history(self, call: RecordedCall) -> History | ChangedPaths | str:

@@ -312,7 +312,7 @@ def _merge_errors() -> Iterator[None]:
     except (MergeConflict, ChangeRefused) as error:
         raise Conflict(str(error)) from error
     except RefMoved:
-        raise Conflict("one of the branches has moved; look at the conflicts once more") from None
+        raise Conflict("one of the branches has moved; look at the conflicts again") from None
 
 
 async def merge_pull(

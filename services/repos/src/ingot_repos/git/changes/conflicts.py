@@ -243,7 +243,7 @@ def _file(
         return ConflictedFile(name, obstacle="it is too large")
     contents = {number: view.read(stage.oid)[1] for number, stage in stages.items()}
     if not all(map(_is_text, contents.values())):
-        return ConflictedFile(name, obstacle="it is no text in UTF-8")
+        return ConflictedFile(name, obstacle="it is not UTF-8 text")
     if _OURS not in contents or _THEIRS not in contents:
         deleted, side = ("ours", _THEIRS) if _OURS not in contents else ("theirs", _OURS)
         return ConflictedFile(name, (Part(contents[side].decode()),), deleted)
