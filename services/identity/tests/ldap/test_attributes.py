@@ -5,6 +5,7 @@ import hashlib
 from urllib.parse import quote
 
 import pytest
+from structlog.testing import capture_logs
 
 from ingot_chassis.db.audit import list_entries
 from ingot_testing.slapd import PASSWORD
@@ -45,6 +46,7 @@ async def shown(site, name="ann"):
 @pytest.mark.parametrize("step", [sign_in, synchronize], ids=["sign-in", "synchronization"])
 async def test_keys_follow_the_directory(site, slapd, step):
     await add_source(site, slapd, **KEYS)
+    await slapd.add_person("cat", sshPublicKey=line(9))
     ann = await slapd.add_person("ann", sshPublicKey=[line(1), line(2)])
     await sign_in(site)
     assert await keys_of(site) == {line(1): "corp", line(2): "corp"}
@@ -58,6 +60,7 @@ async def test_keys_follow_the_directory(site, slapd, step):
 
 async def test_a_key_of_a_directory_signs_in_over_ssh_until_it_is_removed_there(site, slapd):
     await add_source(site, slapd, **KEYS)
+    await slapd.add_person("cat", sshPublicKey=line(9))
     ann = await slapd.add_person("ann", sshPublicKey=line(1))
     await sign_in(site)
     (key,) = (await site.call("GET", "/users/ann/keys", as_="root")).json()
@@ -128,6 +131,18 @@ async def test_a_key_with_a_comment_that_cannot_be_shown_is_left_out(site, slapd
     assert await active_people(site) == {"ann"}
 
 
+async def test_a_key_of_another_account_is_no_change(site, slapd):
+    await add_source(site, slapd, **KEYS)
+    await site.add_user("eve")
+    assert (await site.call("POST", "/user/keys", {"title": "mine", "key": line(1)}, as_="eve")).is_success
+    await slapd.add_person("ann", sshPublicKey=[line(1), line(2)])
+    await sign_in(site)
+    with capture_logs() as lines:
+        await synchronize(site)
+    assert "keys of a directory are not added" not in {one["event"] for one in lines}
+    assert await keys_of(site) == {line(2): "corp"}
+
+
 @pytest.mark.parametrize("body", [{"source_id": 0}, {"login_name": "someone-else"}], ids=str)
 async def test_keys_end_with_the_link(site, slapd, body):
     source_id = await add_source(site, slapd, **KEYS)
@@ -150,6 +165,7 @@ async def test_keys_are_removed_when_the_attribute_is_no_longer_set(site, slapd)
 
 async def test_keys_of_a_directory_are_in_the_audit_log(site, slapd):
     await add_source(site, slapd, **KEYS)
+    await slapd.add_person("cat", sshPublicKey=line(9))
     ann = await slapd.add_person("ann", sshPublicKey=line(1))
     await sign_in(site)
     await slapd.replace(ann, "sshPublicKey")

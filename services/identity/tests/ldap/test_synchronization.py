@@ -9,12 +9,13 @@ from ingot_chassis.db.audit import list_entries
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity.events import MembershipChanged
 from ingot_identity.accounts.store import queries as accounts
-from ingot_identity.directories.clients import connections
+from ingot_identity.directories.clients import connections, ldap
 from ingot_identity.directories.rules import synchronization
 from ingot_identity.sources.rules.configs import read_ldap, write_config
 from ingot_identity.sources.store import identities, sources
-from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, running_slapd
+from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, SERVICE_DN, running_slapd
 
+from ..matrix import ssh_key
 from .counterparts import add_source
 from .test_sign_ins import GROUP_FILTER, add_team, members_of
 
@@ -185,7 +186,7 @@ async def test_an_account_that_cannot_be_compared_stops_no_later_one(site, slapd
     async def fail(*_):
         raise RuntimeError("the keys of ann")
 
-    monkeypatch.setattr(synchronization, "apply_keys", fail)
+    monkeypatch.setattr(synchronization.ssh_keys, "differ", fail)
     with capture_logs() as lines:
         await synchronize(site)
     assert await active_people(site) == {"ann", "cat"}
@@ -271,6 +272,87 @@ async def test_a_failed_search_for_groups_takes_nothing(site, slapd):
     assert (await site.call("PATCH", f"/admin/auths/{source_id}", wrong, as_="root")).status_code == 200
     await synchronize(site)
     assert (await members_of(site, team_id), await active_people(site)) == ({"ann"}, {"ann"})
+
+
+async def test_a_failed_search_for_groups_keeps_nobody_who_left(site, slapd):
+    source_id = await add_source(site, slapd, group_base_dn=GROUPS, group_filter=GROUP_FILTER)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob")
+    await slapd.delete(entries["bob"])
+    wrong = {"config": {"group_base_dn": f"ou=lost,{GROUPS}"}}
+    assert (await site.call("PATCH", f"/admin/auths/{source_id}", wrong, as_="root")).status_code == 200
+    await synchronize(site)
+    assert await active_people(site) == {"ann"}
+
+
+async def test_groups_are_searched_for_in_chunks(site, slapd, monkeypatch):
+    monkeypatch.setattr(ldap, "CHUNK", 2)
+    team_id = await add_team(site)
+    groups = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER}
+    await add_source(site, slapd, group_team_map={"developers": {"acme": ["coders"]}}, **groups)
+    entries = await sign_in_everybody(site, slapd, "ann", "bob", "cat")
+    await slapd.add_group("developers", entries["ann"], entries["cat"])
+    before = len(await slapd.binds())
+    await synchronize(site)
+    assert await members_of(site, team_id) == {"ann", "cat"}
+    assert len(await slapd.binds()) == before + 3  # the list, and two chunks
+
+
+UNREADABLE = """
+access to attrs=memberOf,sshPublicKey
+  by group.exact="cn=readers,{groups}" read
+  by * none
+access to dn.subtree="cn=developers,{groups}"
+  by group.exact="cn=readers,{groups}" read
+  by * none
+"""
+
+
+@pytest.mark.parametrize("by", ["attribute", "search"])
+async def test_a_directory_that_hides_groups_and_keys_takes_none(make_world, tmp_path, by):
+    async with (
+        running_slapd(tmp_path, limits=UNREADABLE.format(groups=GROUPS)) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        team_id = await add_team(site)
+        name = "developers" if by == "search" else f"cn=developers,{GROUPS}"
+        search = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER} if by == "search" else {}
+        mapping = {"group_team_map": {name: {"acme": ["coders"]}}, "admin_groups": [name]}
+        await add_source(site, slapd, ssh_key_attribute="sshPublicKey", **mapping, **search)
+        readers = await slapd.add_group("readers", SERVICE_DN)
+        ann = await slapd.add_person("ann", sshPublicKey=f"ssh-ed25519 {ssh_key(1)} of-1")
+        bob = await slapd.add_person("bob")
+        await slapd.add_group("developers", ann)
+        for one in ("ann", "bob"):
+            assert (await site.authenticate(name=one, password=PASSWORD)).json()["user_id"]
+        given = ({"ann"}, {"root", "ann"}, 1)
+        assert await rights(site, team_id) == given
+
+        await slapd.replace(readers, "member", bob)
+        await synchronize(site)
+        assert await rights(site, team_id) == given
+        await slapd.replace(readers, "member", SERVICE_DN)
+        await slapd.replace(f"cn=developers,{GROUPS}", "member", bob)
+        await synchronize(site)
+        assert await rights(site, team_id) == ({"bob"}, {"root", "bob"}, 1)
+
+
+async def rights(site, team_id):
+    keys = (await site.call("GET", "/users/ann/keys", as_="root")).json()
+    return await members_of(site, team_id), await administrators(site), len(keys)
+
+
+async def test_a_directory_that_hides_keys_takes_none(make_world, tmp_path):
+    async with (
+        running_slapd(tmp_path, limits=UNREADABLE.format(groups=GROUPS)) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        await add_source(site, slapd, ssh_key_attribute="sshPublicKey")
+        readers = await slapd.add_group("readers", SERVICE_DN)
+        ann = await slapd.add_person("ann", sshPublicKey=f"ssh-ed25519 {ssh_key(1)} of-1")
+        assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+        await slapd.replace(readers, "member", ann)
+        await synchronize(site)
+        assert len((await site.call("GET", "/users/ann/keys", as_="root")).json()) == 1
 
 
 async def test_who_lost_the_required_groups_of_a_search_is_deactivated(site, slapd):

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ingot_chassis.errors import Unavailable
@@ -33,7 +34,9 @@ PORTS = (389, 636)
 SECONDS = 10.0
 """Timeout of a sign-in."""
 LIST_SECONDS = 300.0
-"""Timeout of the list of all entries."""
+"""Timeout of the list of all entries, and of the groups of a chunk of them."""
+CHUNK = 200
+"""Number of entries whose groups are searched for with one connection."""
 THREADS, LONGEST_QUEUE = 8, 100
 _T = TypeVar("_T")
 
@@ -88,10 +91,15 @@ class Directories:
     async def find_groups(
         self, server: Server, query: PersonQuery, entries: Sequence[Entry]
     ) -> list[Sequence[str]]:
-        """Return the groups of each entry by the search for groups. Raises DirectoryFailed, Unavailable."""
-        return await self._run(
-            server, LIST_SECONDS, lambda connection: _groups_of_all(connection, query, entries)
-        )
+        """Return the groups of each entry by the search for groups. Raises DirectoryFailed, Unavailable.
+
+        There is one search for each entry, so the time is limited for each ``CHUNK`` of them.
+        """
+        groups = list[Sequence[str]]()
+        for start in range(0, len(entries), CHUNK):
+            work = partial(_groups_of_all, query=query, entries=entries[start : start + CHUNK])
+            groups += await self._run(server, LIST_SECONDS, work)
+        return groups
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -12,6 +12,7 @@ from ingot_identity.accounts.rules.locks import lock_for_share, lock_for_update
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.avatars.rules import save_picture
 from ingot_identity.keys.rules import ssh as ssh_keys
+from ingot_identity.keys.store import ssh as key_store
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import IdentityRow, SourceRow
 
@@ -23,7 +24,8 @@ async def apply_keys(
 ) -> None:
     """Give the account the keys of its entry, and remove those that the entry no longer has."""
     async with db.read() as reader:
-        if not await ssh_keys.differ(reader, identity.id, keys):
+        present = {row.fingerprint for row in await key_store.list_of_identity(reader, identity.id)}
+        if not await ssh_keys.differ(reader, present, keys):
             return
     async with db.transaction() as tx:
         account = await lock_for_share(tx, identity.account_id)

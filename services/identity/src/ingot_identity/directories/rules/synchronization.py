@@ -3,12 +3,14 @@
 All others get the groups and keys of their entries.
 
 An account changes only after a complete list of people, and a second search for the person. So a failed or
-truncated search deactivates no account, and neither does a list without people. An error with one account is
-logged, and the others are compared.
+truncated search deactivates no account, and neither does a list without people. A list without groups
+or keys takes none. An error with one account is logged, and the others are compared.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 
@@ -27,12 +29,15 @@ from ingot_identity.directories.rules.people import (
     DirectoryPerson,
     groups_of,
     has_required_group,
+    keys_of,
     person_of,
     query_of,
     raw_subject,
     server_of,
     subject_of,
 )
+from ingot_identity.keys.rules import ssh as ssh_keys
+from ingot_identity.keys.store import ssh as key_store
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.sources.rules.configs import LdapConfig, read_ldap
@@ -42,6 +47,19 @@ from ingot_identity.sources.store.tables import IdentityRow, SourceRow
 from ingot_identity.users import rules as users
 
 log = structlog.get_logger()
+
+
+NOBODY = "user_filter and required_groups match no person; check them, base_dn, and the rights of bind_dn"
+
+
+class _Round(NamedTuple):
+    """What the accounts of a source are compared with. Without ``has_keys`` their keys stay."""
+
+    config: LdapConfig
+    groups: mappings.GroupComparison
+    present_keys: Mapping[int, set[str]]
+    has_keys: bool
+    started: datetime
 
 
 class Synchronization:
@@ -62,49 +80,34 @@ class Synchronization:
         async with self._db.read() as reader:
             links = await identities.list_of_source(reader, source.id)
             teams = await mapped_members.list_of_source(reader, source.id)
+            present_keys = await key_store.list_of_source(reader, source.id)
         if not links or not config.bind_dn:
             return
         server = server_of(config, self._secrets.open(source.sealed_secret))
         entries = await self._directories.list_people(server, query_of(config))
-        people = await self._people(source, config, server, entries, {link.subject for link in links})
-        comparison = mappings.GroupComparison(config, teams)
+        by_subject = _by_subject(source, config, entries)
+        _require_people(config, by_subject.values())
+        # These need no groups, so a failed search for groups keeps none of them active.
         for link in links:
-            person = people.get(link.subject)
-            try:
-                if person is not None and has_required_group(config, person.groups):
+            if link.subject not in by_subject and not link.deactivated:
+                with _logged(source, link):
+                    if not await self._find_again(config, server, link):
+                        await self._deactivate(source, link)
+        listed = [link for link in links if link.subject in by_subject]
+        people = await self._persons(config, server, [by_subject[link.subject] for link in listed])
+        _require_groups(config, by_subject.values(), listed, people, teams)
+        has_keys = not any(present_keys.get(link.id) for link in listed) or _have_keys(
+            source, config, entries
+        )
+        round_ = _Round(config, mappings.GroupComparison(config, teams), present_keys, has_keys, started)
+        for link, person in zip(listed, people, strict=True):
+            with _logged(source, link):
+                if has_required_group(config, person.groups):
                     if link.deactivated:
                         await self._activate(source, link)
-                    await self._follow(source, config, link, person, comparison, started)
+                    await self._follow(source, round_, link, person)
                 elif not link.deactivated and not await self._is_back(config, server, link):
                     await self._deactivate(source, link)
-            except (DirectoryFailed, Unavailable):
-                raise
-            except Exception:  # the other accounts are compared
-                log.exception("an account cannot be compared", source=source.name, user=link.account_id)
-
-    async def _people(
-        self,
-        source: SourceRow,
-        config: LdapConfig,
-        server: Server,
-        entries: Sequence[Entry],
-        subjects: Collection[str],
-    ) -> dict[str, DirectoryPerson]:
-        """Return the linked people of a list, by id. Raises DirectoryFailed if no person may sign in."""
-        by_subject = _by_subject(source, config, entries)
-        linked = {subject: by_subject[subject] for subject in subjects if subject in by_subject}
-        people = await self._persons(config, server, list(linked.values()))
-        if config.group_filter and linked:
-            may_come = any(has_required_group(config, person.groups) for person in people)
-        else:
-            groups = (groups_of(config, entry, ()) for entry in by_subject.values())
-            may_come = any(config.group_filter or has_required_group(config, each) for each in groups)
-        if not may_come:
-            raise DirectoryFailed(
-                "user_filter and required_groups match no person; "
-                "check them, base_dn, and the rights of bind_dn"
-            )
-        return {person.subject: person for person in people}
 
     async def _persons(
         self, config: LdapConfig, server: Server, entries: Sequence[Entry]
@@ -121,37 +124,39 @@ class Synchronization:
             return [()] * len(entries)
         return await self._directories.find_groups(server, query_of(config), entries)
 
-    async def _is_back(self, config: LdapConfig, server: Server, link: IdentityRow) -> bool:
+    async def _find_again(self, config: LdapConfig, server: Server, link: IdentityRow) -> list[Entry]:
         """Search again for a person who is missing in a list."""
         raw = raw_subject(config, link.subject)
-        entries = await self._directories.find_entries(server, query_of(config), raw)
+        return await self._directories.find_entries(server, query_of(config), raw)
+
+    async def _is_back(self, config: LdapConfig, server: Server, link: IdentityRow) -> bool:
+        """Search again for a person without a required group."""
+        entries = await self._find_again(config, server, link)
         found = zip(entries, await self._find_groups(config, server, entries), strict=True)
         return any(has_required_group(config, groups_of(config, entry, names)) for entry, names in found)
 
     async def _follow(
-        self,
-        source: SourceRow,
-        config: LdapConfig,
-        link: IdentityRow,
-        person: DirectoryPerson,
-        comparison: mappings.GroupComparison,
-        started: datetime,
+        self, source: SourceRow, round_: _Round, link: IdentityRow, person: DirectoryPerson
     ) -> None:
         """Give the account the groups and keys of its person, unless a sign-in gave later ones."""
-        actor = _actor(source)
+        actor, present = _actor(source), round_.present_keys.get(link.id, set())
         async with self._db.read() as reader:
-            differs = await comparison.differs(reader, link, person.groups)
-            row = await accounts.get(reader, link.account_id) if differs else None
+            has_other_groups = await round_.groups.differs(reader, link, person.groups)
+            has_other_keys = round_.has_keys and await ssh_keys.differ(reader, present, person.ssh_keys)
+            if not has_other_groups and not has_other_keys:
+                return
+            row = await accounts.get(reader, link.account_id)
             current = await identities.get_of_account(reader, link.account_id, source.id)
-        if current is None or current.id != link.id:
+        if row is None or current is None or current.id != link.id:
             return  # it was unlinked since
-        if current.last_sign_in_at is not None and current.last_sign_in_at >= started:
+        if current.last_sign_in_at is not None and current.last_sign_in_at >= round_.started:
             return
-        if row is not None:
+        if has_other_groups:
             await mappings.apply_groups_by(
-                self._db, self._presenter, source, config, row, person.groups, actor
+                self._db, self._presenter, source, round_.config, row, person.groups, actor
             )
-        await apply_keys(self._db, source, link, actor, person.ssh_keys)
+        if has_other_keys:
+            await apply_keys(self._db, source, link, actor, person.ssh_keys)
 
     async def _deactivate(self, source: SourceRow, link: IdentityRow) -> None:
         """Deactivate the account, unless an administrator of this site was appointed by hand.
@@ -186,6 +191,65 @@ class Synchronization:
                 return
             await users.edit_user(tx, self._presenter, account.id, {"active": True})
             await _record(tx, source, account.login, active=True)
+
+
+@contextmanager
+def _logged(source: SourceRow, link: IdentityRow) -> Iterator[None]:
+    """Log an error with one account, so the others are compared. Failures of the directory go on."""
+    try:
+        yield
+    except (DirectoryFailed, Unavailable):
+        raise
+    except Exception:
+        log.exception("an account cannot be compared", source=source.name, user=link.account_id)
+
+
+def _require_people(config: LdapConfig, entries: Collection[Entry]) -> None:
+    """Raise DirectoryFailed if no person of a list may sign in."""
+    groups = (groups_of(config, entry, ()) for entry in entries)
+    if not any(config.group_filter or has_required_group(config, each) for each in groups):
+        raise DirectoryFailed(NOBODY)
+
+
+def _require_groups(
+    config: LdapConfig,
+    entries: Collection[Entry],
+    links: Sequence[IdentityRow],
+    people: Sequence[DirectoryPerson],
+    teams: Mapping[int, Collection[int]],
+) -> None:
+    """Raise DirectoryFailed if the account of the service seems unable to read groups.
+
+    A directory then leaves them out without an error. ``links`` and ``people`` are in the same order.
+    """
+    if config.required_groups:
+        nobody = not any(has_required_group(config, person.groups) for person in people)
+        if config.group_filter and people and nobody:
+            raise DirectoryFailed(NOBODY)
+        return  # somebody has one, so groups can be read
+    mapped = {*config.group_team_map, *config.admin_groups}
+    if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
+        return
+    groups = [person.groups for person in people]
+    if not config.group_filter:
+        groups += [groups_of(config, entry, ()) for entry in entries]
+    if all(mapped.isdisjoint(each) for each in groups):
+        raise DirectoryFailed(
+            "accounts have rights from groups, and no person is in one of these groups; "
+            "check the rights of bind_dn to read groups, and the names of the groups"
+        )
+
+
+def _have_keys(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> bool:
+    """Return False if all keys seem to be gone: the account of the service may be unable to read them."""
+    if not config.ssh_key_attribute or any(keys_of(config, entry) for entry in entries):
+        return True
+    log.warning(
+        "no entry has keys, so accounts keep theirs; check the rights of bind_dn, or empty ssh_key_attribute",
+        source=source.name,
+        attribute=config.ssh_key_attribute,
+    )
+    return False
 
 
 def _by_subject(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> dict[str, Entry]:

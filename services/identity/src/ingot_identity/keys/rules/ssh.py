@@ -54,10 +54,17 @@ class KeyChanges(NamedTuple):
     refusals: list[str]
 
 
-async def differ(db: Executor, identity_id: int, keys: Collection[str]) -> bool:
-    """True if a directory gives other keys than the account has from it. Unusable keys do not count."""
-    present = {row.fingerprint for row in await store.list_of_identity(db, identity_id)}
-    return present != _by_fingerprint(keys)[0].keys()
+async def differ(db: Executor, present: Collection[str], keys: Collection[str]) -> bool:
+    """True if a directory gives keys other than those with the fingerprints ``present``.
+
+    Keys that are unusable, or that an account has already, do not count: they would never be added.
+    """
+    readable, present = _by_fingerprint(keys)[0].keys(), {*present}
+    if not present <= readable:
+        return True
+    missing = readable - present
+    taken = await store.list_by_fingerprint(db, missing) if missing else []
+    return len(taken) < len(missing)
 
 
 async def synchronize(tx: Tx, identity: IdentityRow, source_title: str, keys: Collection[str]) -> KeyChanges:

@@ -101,6 +101,24 @@ async def list_of_identity(db: Executor, identity_id: int) -> Sequence[SshKeyRow
     return await fetch_all(db, statement.order_by(ssh_key.c.id), SshKeyRow)
 
 
+class GivenKeyRow(TypedRow):
+    identity_id: int
+    fingerprint: str
+
+
+async def list_of_source(db: Executor, source_id: int) -> dict[int, set[str]]:
+    """Return the fingerprints of keys that a directory gave, by link."""
+    statement = (
+        select(ssh_key.c.identity_id, ssh_key.c.fingerprint)
+        .join(external_identity, external_identity.c.id == ssh_key.c.identity_id)
+        .where(external_identity.c.source_id == source_id)
+    )
+    given = dict[int, set[str]]()
+    for row in await fetch_all(db, statement, GivenKeyRow):
+        given.setdefault(row.identity_id, set()).add(row.fingerprint)
+    return given
+
+
 async def remove_unlinked(db: Executor, account_id: int) -> None:
     """Delete the keys of an account that it has from directories that it is no longer linked with."""
     links = select(external_identity.c.id).where(external_identity.c.account_id == account_id)
