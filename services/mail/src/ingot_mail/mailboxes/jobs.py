@@ -1,8 +1,8 @@
 """Polls the mailbox: one leased job, so one process of all polls at a time.
 
 A mail is marked after it was received. If the process dies in between, the mail is received again, and its
-reply is known then. A mail that fails delays no others: the next poll begins with those. A failed poll is one line in
-the log, and the next attempts wait longer.
+reply is known then. A mail that fails delays no others: the next poll begins with those. A failed poll is one
+line in the log, and the next attempts wait longer.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ NOBODY = "user_filter and required_groups match no person; check them, base_dn, 
 
 
 class _Round(NamedTuple):
-    """What the accounts of a source are compared with. Without ``has_keys`` their keys stay."""
+    """Facts with which the accounts of a source are compared. Without ``has_keys`` their keys stay."""
 
     config: LdapConfig
     groups: mappings.GroupComparison
@@ -226,7 +226,7 @@ def _require_groups(
         nobody = not any(has_required_group(config, person.groups) for person in people)
         if config.group_filter and people and nobody:
             raise DirectoryFailed(NOBODY)
-        return  # somebody has one, so groups can be read
+        return  # a person has one, so groups can be read
     mapped = {*config.group_team_map, *config.admin_groups}
     if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
         return
