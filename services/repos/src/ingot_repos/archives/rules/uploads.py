@@ -13,6 +13,7 @@ from ingot_repos.git.process.disk import disk_errors
 from ingot_repos.git.refs.refs import is_valid_ref_name
 from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
+from ingot_repos.imports.clients.source import SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
@@ -83,7 +84,7 @@ def new_import(
         description=manifest.description.replace("\0", ""),
         private=private,
         default_branch=manifest.default_branch,
-        remote=_origin(manifest.url),
+        remote=_origin(manifest),
         source=NewSource(
             service=manifest.service,
             kinds=[*kinds, *wiki],
@@ -94,13 +95,17 @@ def new_import(
     )
 
 
-def _origin(url: str) -> RemoteUrl:
+def _origin(manifest: Manifest) -> RemoteUrl:
     """Return the address of the repository at its source, which is shown and never called. Raises Invalid."""
+    from ingot_repos.imports.clients.families import FAMILIES
+
     try:
-        origin = parse_remote_url(url)
+        origin = parse_remote_url(manifest.url)
+        FAMILIES[manifest.service].address_of(origin.url)
     except Invalid as error:
         raise Invalid.field(FIELD, "archive", f"manifest.json: url {error.errors[0].message}") from None
-    path = url.split("://", 1)[-1].split("/")[1:]
-    if origin.scheme not in ("http", "https") or origin.username or origin.password or len(path) < 2:
+    except SourceFailed:
+        raise Invalid.field(FIELD, "archive", "manifest.json: url is not the page of a repository") from None
+    if origin.scheme not in ("http", "https") or origin.username or origin.password:
         raise Invalid.field(FIELD, "archive", "manifest.json: url is not the page of a repository")
     return origin
