@@ -8,10 +8,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingot_chassis.db.audit import list_entries
-from ingot_testing.slapd import PASSWORD
+from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE
 
 from ..matrix import GIF, ssh_key
-from .counterparts import add_source
+from .counterparts import add_source, config_of
 from .test_synchronization import active_people, synchronize
 
 KEYS = {"ssh_key_attribute": "sshPublicKey"}
@@ -151,6 +151,29 @@ async def test_keys_end_with_the_link(site, slapd, body):
     change = {"source_id": source_id, **body}
     assert (await site.call("PATCH", "/admin/users/ann", change, as_="root")).status_code == 200
     assert await keys_of(site) == {}
+
+
+async def test_keys_end_when_a_person_is_refused(site, slapd):
+    await add_source(site, slapd, required_groups=[f"cn=staff,{GROUPS}"], **KEYS)
+    ann, bob = await slapd.add_person("ann", sshPublicKey=line(1)), await slapd.add_person("bob")
+    group = await slapd.add_group("staff", ann, bob)
+    headers = await sign_in(site)
+    own = {"title": "laptop", "key": line(2)}
+    assert (await site.http.post("/api/v1/user/keys", json=own, headers=headers)).status_code == 201
+    await slapd.replace(group, "member", bob)
+    assert (await site.authenticate(name="ann", password=PASSWORD)).status_code == 403
+    assert await keys_of(site) == {line(2): ""}
+    async with site.database.read() as db:
+        (entry,) = await list_entries(db, service="identity", limit=10, action="ssh_key.delete")
+    assert (entry.actor, entry.subject, entry.details["source"]) == ("ann", "user ann", "corp")
+
+
+async def test_keys_need_an_account_that_lists_people(site, slapd):
+    config = config_of(slapd, bind_dn="", user_dn=f"uid={{name}},{PEOPLE}", **KEYS)
+    body = {"name": "corp", "title": "corp", "config": config}
+    answer = await site.call("POST", "/admin/auths", body, as_="root")
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["errors"]] == ["config.ssh_key_attribute"]
 
 
 async def test_keys_are_removed_when_the_attribute_is_no_longer_set(site, slapd):

@@ -18,6 +18,7 @@ from ingot_chassis.errors import Conflict, Invalid
 from ingot_chassis.operations import Detail
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
+from ingot_identity.accounts.rules.locks import lock_for_share
 from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
@@ -73,12 +74,18 @@ async def apply_groups_by(
 async def end_access(
     db: Database, presenter: Presenter, source: SourceRow, row: AccountRow, address: str
 ) -> None:
-    """End rights and sessions from a source, for a person who may no longer sign in from ``address``."""
+    """End rights, sessions and keys from a source, for a person who may no longer come from ``address``."""
     changes = await apply_groups(db, presenter, source, GroupRules(), row.id, [])
+    actor = Actor(row.id, row.login, via=source.kind, address=address)
     async with db.transaction() as tx:
+        await lock_for_share(tx, row.id)
+        link = await identities.get_of_account(tx, row.id, source.id)
+        for key in await ssh_keys.list_of_identity(tx, link.id) if link else ():
+            await ssh_keys.remove(tx, key.id)
+            key_details = {"title": key.title, "fingerprint": key.fingerprint, "source": source.name}
+            await add_entry(tx, actor, "ssh_key.delete", f"user {row.login}", key_details)
         ended = await sessions.end_of_source(tx, source.id, account_id=row.id)
         if ended or changes:
-            actor = Actor(row.id, row.login, via=source.kind, address=address)
             details: dict[str, Detail] = {"source": source.name, "sessions_ended": bool(ended), **changes}
             await add_entry(tx, actor, "source.apply_groups", f"user {row.login}", details)
 

@@ -187,14 +187,22 @@ def _check_ldap(config: LdapConfig) -> None:
         raise Invalid.field("config.user_dn", "placeholder", "must contain {name}")
     if not config.user_dn and "{name}" not in config.user_filter:
         raise Invalid.field("config.user_filter", "placeholder", "must contain {name}")
+    if config.ssh_key_attribute and not config.bind_dn:
+        reason = "needs bind_dn, without which keys of people who left would stay"
+        raise Invalid.field("config.ssh_key_attribute", "bind_dn", reason)
     for field in ("user_filter", "group_filter"):
         if not _is_filter(getattr(config, field)):
             raise Invalid.field(f"config.{field}", "invalid", "is no filter: its parentheses do not match")
     if config.authorities:
-        try:
-            ssl.create_default_context(cadata=config.authorities)
-        except (ssl.SSLError, ValueError) as error:
-            raise Invalid.field("config.authorities", "invalid", "has no certificate in PEM") from error
+        _check_authorities(config.authorities)
+
+
+def _check_authorities(text: str) -> None:
+    """Check certificates in PEM. Raises Invalid."""
+    try:
+        ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError) as error:
+        raise Invalid.field("config.authorities", "invalid", "has no certificate in PEM") from error
 
 
 def _is_filter(text: str) -> bool:
