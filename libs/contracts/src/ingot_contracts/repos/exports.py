@@ -25,8 +25,8 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
 
     ``following`` is the cursor of the next page; empty after the last one. People of this server have only
-    their ``account_id``; those of a former source have its name and id. ``is_too_large``: the page was refused
-    for its size. It comes without objects, and the export fails.
+    their ``account_id``; those of a former source have its name and id. ``is_too_large``: the page was
+    refused for its size. It comes without objects, and the export fails.
     """
 
     name: str

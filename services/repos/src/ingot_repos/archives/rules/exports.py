@@ -36,7 +36,7 @@ EXPORT = "export"
 """The kind of the job that writes an archive."""
 LIFETIME_DAYS = 7
 LONGEST = timedelta(days=1)
-"""The longest time of an export. After it, nobody works on it any more."""
+"""The longest time of an export. After it, the export has failed."""
 OBJECTS = "exports"
 """The prefix of the storage keys of all archives."""
 ENDED = ExportState(state="ended")

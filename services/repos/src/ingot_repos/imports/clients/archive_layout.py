@@ -144,7 +144,7 @@ def without_files(one: Any) -> Any:
 
     Their addresses are those of the source, which an import of an archive does not call.
     """
-    changes = {"files": []} if hasattr(one, "files") else {}
+    changes: dict[str, Any] = {"files": []} if hasattr(one, "files") else {}
     if isinstance(one, ExportedPull):
         changes["comments"] = [without_files(text) for text in one.comments]
     return msgspec.structs.replace(one, **changes)
