@@ -1,5 +1,9 @@
 """``ingot export`` and ``ingot import``: their errors. An end-to-end test moves a repository."""
 
+import hashlib
+import socket
+import stat
+import struct
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,10 +16,14 @@ from .ingot_command import ingot
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request with ``status``, ``headers`` and ``body``, and records it."""
+    """Answers every request with ``status``, ``headers`` and ``body``, and records it.
+
+    It resets connections for paths that end in ``resets``.
+    """
 
     def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.requests: list[tuple[str, str, str]] = []
+        self.resets = ""
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -26,6 +34,11 @@ class Server(ThreadingHTTPServer):
                 for name, value in {**headers, "Content-Length": str(len(body))}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                if server.resets and self.path.endswith(server.resets):
+                    self.wfile.write(body[:5])
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    self.connection.close()
+                    return
                 self.wfile.write(body)
 
             do_GET = do_POST  # noqa: N815 - the name of the library
@@ -97,3 +110,29 @@ def test_a_redirect_gets_no_token(tmp_path: Path, serve: Any, status: int) -> No
     error = ingot("export", server.url, str(tmp_path / "a.zip"), INGOT_TOKEN="t0ken").error_line
     assert f"refuses it ({status})" in error
     assert other.requests == []
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path, serve: Any) -> None:
+    server = serve(403, b'{"message": "no\\u001b]0;title\\u0007\\u009b31m"}')
+    error = ingot("export", server.url, str(tmp_path / "a.zip")).error_line
+    assert "refuses it (403): no]0;title31m" in error
+
+
+DONE = b'{"status": "done", "counts": {}}'
+
+
+def test_only_its_owner_reads_an_archive(tmp_path: Path, serve: Any) -> None:
+    server = serve(200, DONE, ETag=f'"{hashlib.sha256(DONE).hexdigest()}"')
+    (tmp_path / "a.zip.unfinished").write_text("left by a killed command")
+    ingot("export", server.url, str(tmp_path / "a.zip"))
+    [path] = tmp_path.glob("a.zip*")
+    assert (path.name, path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == ("a.zip", DONE, 0o600)
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+def test_a_download_that_breaks_off_leaves_no_file(tmp_path: Path, serve: Any, is_reset: bool) -> None:
+    server = serve(200, DONE, ETag='"another"')
+    server.resets = "/archive" if is_reset else ""
+    error = ingot("export", server.url, str(tmp_path / "a.zip")).error_line
+    assert "the download broke off" in error
+    assert [*tmp_path.glob("a.zip*")] == []

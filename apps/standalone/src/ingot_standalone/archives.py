@@ -70,13 +70,14 @@ class RemoteRepository(NamedTuple):
 
 
 def _message(error: urllib.error.HTTPError) -> str:
-    """Return the message of an error of the API, in one line."""
+    """Return the message of an error of the API, in one line without control characters."""
     try:
         answer = json.loads(error.read(BLOCK))
         details = "; ".join(str(one["message"]) for one in answer.get("errors") or [])
-        return " ".join((details or str(answer["message"])).split())
+        text = " ".join((details or str(answer["message"])).split())
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
-        return str(error.reason)
+        text = str(error.reason)
+    return "".join(one for one in text if one.isprintable())
 
 
 def repository_at(url: str, token: str) -> RemoteRepository:
@@ -119,17 +120,26 @@ async def export(url: str, target: Path, *, token: str) -> None:
 
 
 def _download(repository: RemoteRepository, path: str, target: Path) -> None:
-    """Download a file whose ETag is its SHA-256. Raises CannotStart."""
+    """Download a file whose ETag is its SHA-256. Only its owner may read it. Raises CannotStart."""
     unfinished, digest = target.with_name(target.name + UNFINISHED), hashlib.sha256()
-    with repository.call("GET", path) as response, unfinished.open("wb") as file:
-        while block := response.read(BLOCK):
-            digest.update(block)
-            file.write(block)
-        etag = response.headers.get("ETag", "").strip('"')
-    if digest.hexdigest() != etag:
-        unfinished.unlink()
-        raise CannotStart("the download broke off; try again")
-    unfinished.rename(target)
+    try:
+        unfinished.unlink(missing_ok=True)
+        with repository.call("GET", path) as response, open(unfinished, "xb", opener=_open_private) as file:
+            while block := response.read(BLOCK):
+                digest.update(block)
+                file.write(block)
+            etag = response.headers.get("ETag", "").strip('"')
+        if digest.hexdigest() != etag:
+            raise CannotStart("the download broke off; try again")
+        unfinished.rename(target)
+    except (OSError, http.client.HTTPException) as error:
+        raise CannotStart(f"the download broke off: {error}; try again") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 async def import_archive(
