@@ -5,6 +5,7 @@ import pytest
 
 from ingot_contracts.repos.events import ImportFetched
 from ingot_contracts.repos.imports import ImportedFile, ImportFile, ReadImportFile
+from ingot_issues.imports import jobs
 
 from ..builders import APP, repository
 from .test_imports import BOB, EARLIER, comment, imported, issue, serve
@@ -134,6 +135,23 @@ async def test_repos_is_asked_for_no_more_bytes_than_an_upload_may_have(world):
     await imported(world, {"issues": [issue(1, files=[file(1)])]})
     [request] = world.repos.bodies("imported-files", ReadImportFile)
     assert (request.address, request.max_bytes) == (THERE + "1", 50)
+
+
+async def test_files_above_the_limit_of_an_import_stay_at_the_source(world, monkeypatch):
+    monkeypatch.setattr(jobs, "MOST_FILES_BYTES", len(LOG) + 10)
+    give(world, n1=LOG, n2=b"x" * 10, n3=b"x", n4=b"x")
+    files = [file(number) for number in range(1, 5)]
+    await imported(
+        world,
+        *(
+            {"issues": [issue(number, body=one.local_url, files=[one])]}
+            for number, one in enumerate(files, 1)
+        ),
+    )
+    bodies = [(await world.call("GET", f"/issues/{number}")).json()["body"] for number in range(1, 5)]
+    assert bodies == [files[0].local_url, files[1].local_url, THERE + "3", THERE + "4"]
+    limits = [one.max_bytes for one in world.repos.bodies("imported-files", ReadImportFile)]
+    assert limits == [50, 10]
 
 
 async def test_a_pause_of_the_source_goes_on_behind_the_last_file(world):

@@ -34,6 +34,8 @@ from ingot_issues.imports.store import FileRow
 
 MOST_FILE_BYTES = 32 * 1024 * 1024
 """Limit of a file of a text, like that of a page: both are read into memory."""
+MOST_FILES_BYTES = 4 * 1024 * 1024 * 1024
+"""Limit of all files of texts of an import. Files above it stay at the source."""
 PAGES_AT_ONCE = 20
 """Maximum number of pages of one run. After it, other waiting jobs run first."""
 
@@ -91,19 +93,22 @@ class ImportJobs:
 
         Each is removed from the list when it is stored, so a new worker continues behind it.
         """
+        async with self._db.read() as db:
+            room = MOST_FILES_BYTES - await store.stored_bytes(db, repository_id)
         while True:
             async with self._db.read() as db:
                 file = await store.next_file(db, repository_id)
                 is_here = file is not None and bool(await existing_uuids(db, [file.uuid]))
             if file is None:
                 return None
-            if not is_here and self._attachments is not None:
-                limit = min(self._attachments.limits.max_bytes, MOST_FILE_BYTES)
+            if not is_here and self._attachments is not None and room > 0:
+                limit = min(self._attachments.limits.max_bytes, MOST_FILE_BYTES, room)
                 request = ReadImportFile(address=file.address, max_bytes=limit)
                 answer = await self._repos.import_file(repository_id, request)
                 if answer.state in ("wait", "ended"):
                     return answer
                 is_here = answer.state == "file" and await _store(self._attachments, file, answer.content)
+                room -= len(answer.content) if is_here else 0
             async with self._db.transaction() as tx:
                 await store.remove_file(tx, file, is_here=is_here)
 

@@ -24,6 +24,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
+from ingot_issues.attachments.store import attachment
 from ingot_issues.dependencies.store import dependency
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.tables import issue_label, label
@@ -257,6 +258,14 @@ async def next_file(db: Executor, repository_id: int) -> FileRow | None:
     order = (imported_file.c.issue_id, imported_file.c.created_at, imported_file.c.uuid)
     statement = select(imported_file).where(imported_file.c.repository_id == repository_id)
     return await fetch_first(db, statement.order_by(*order).limit(1), FileRow)
+
+
+async def stored_bytes(db: Executor, repository_id: int) -> int:
+    """Return the bytes of all files of texts of a repository."""
+    statement = select(func.coalesce(func.sum(attachment.c.size), 0)).join(
+        issue, issue.c.id == attachment.c.issue_id
+    )
+    return int((await db.execute(statement.where(issue.c.repository_id == repository_id))).scalar_one())
 
 
 async def remove_file(db: Executor, file: FileRow, *, is_here: bool) -> None:
