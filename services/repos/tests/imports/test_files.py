@@ -118,6 +118,13 @@ def test_uploads_to_gitlab_are_read_from_its_api(prefix):
     assert got.body == f"![lamp]({file.local_url})"
 
 
+@pytest.mark.parametrize("name", ["..", "%2e%2e", ".", "..%2F..%2F..%2Fuser", "a%2fb"])
+def test_an_upload_to_gitlab_leads_to_no_other_place_of_its_api(name):
+    body = f"![lamp](/uploads/{HEX}/{name})"
+    got = localized(body, gitlab_files(GITLAB))
+    assert (got.body, got.files) == (body, [])
+
+
 def test_a_text_has_a_bounded_number_of_files():
     links = [f"https://github.com/user-attachments/files/{number}/a.txt" for number in range(MOST_FILES + 5)]
     got = localized(" ".join(links), github_files(GITHUB))

@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from ingot_chassis.clock import now
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId, UtcDateTime
@@ -134,5 +135,5 @@ async def list_stale(db: Executor, shard: str, before: datetime) -> Sequence[Exp
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
     """Return those of ``uuids`` that are exports."""
-    statement = select(export.c.uuid).where(export.c.uuid.in_(uuids))
-    return set((await db.execute(statement)).scalars())
+    statement = select(export.c.uuid).where(any_of(export.c.uuid, "uuids"))
+    return set((await db.execute(statement, {"uuids": list(uuids)})).scalars())

@@ -24,10 +24,7 @@ async def read_page(request: RepositoryRequest, repository_id: int, data: ReadIm
 
     The shard with the commits answers, because some sources do not tell merge bases.
     """
-    async with request.db.read() as db:
-        row = await repositories.get_unfiltered(db, repository_id)
-    if row is not None and row.state == RepositoryState.READY:
-        require_on_disk(request, ResolvedRepository(row, AccessLevel(level="none")))
+    await _require_here(request, repository_id)
     return await request.part(SourcePages).read(repository_id, data)
 
 
@@ -38,8 +35,17 @@ async def read_page(request: RepositoryRequest, repository_id: int, data: ReadIm
     status_code=200,
 )
 async def read_file(request: RepositoryRequest, repository_id: int, data: ReadImportFile) -> ImportFile:
-    """Return a file of a text, from the source."""
+    """Return a file of a text, from the source. The shard with an uploaded archive answers."""
+    await _require_here(request, repository_id)
     return await request.part(SourcePages).read_file(repository_id, data)
+
+
+async def _require_here(request: RepositoryRequest, repository_id: int) -> None:
+    """Let the shard with the commits answer, if they are here."""
+    async with request.db.read() as db:
+        row = await repositories.get_unfiltered(db, repository_id)
+    if row is not None and row.state == RepositoryState.READY:
+        require_on_disk(request, ResolvedRepository(row, AccessLevel(level="none")))
 
 
 routes = [read_page, read_file]

@@ -16,7 +16,7 @@ class FileLinks(NamedTuple):
     """The links to files of one repository.
 
     ``pattern`` finds a link; its group ``key`` names the file. ``address_of`` returns where a key is
-    downloaded. Without it only files that the source lists are known. ``page`` stands before a key in a link
+    downloaded; empty if the key is no name of a file. Without it only files that the source lists are known. ``page`` stands before a key in a link
     for people.
     """
 
@@ -62,4 +62,10 @@ def gitlab_files(address: Address) -> FileLinks:
     )
     root = f"{address.site}/api/v4/projects/{quote(path, safe='')}/uploads/"
     page = f"{address.site}/{path}/uploads/"
-    return FileLinks(re.compile(pattern), lambda key: root + quote(unquote(key)), page)
+
+    def address_of(key: str) -> str:
+        folder, _, name = key.partition("/")
+        name = unquote(name)
+        return "" if "/" in name or name in (".", "..") else f"{root}{folder}/{quote(name)}"
+
+    return FileLinks(re.compile(pattern), address_of, page)

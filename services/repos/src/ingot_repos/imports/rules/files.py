@@ -36,6 +36,8 @@ class TextFiles:
             key = match["key"]
             if self._links.address_of is not None and key not in files and len(files) < MOST_FILES:
                 address = self._links.address_of(key)
+                if not address:
+                    continue
                 file = ImportedFile(
                     uuid=key,
                     address=address,
