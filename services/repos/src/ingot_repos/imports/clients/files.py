@@ -16,8 +16,8 @@ class FileLinks(NamedTuple):
     """The links to files of one repository.
 
     ``pattern`` finds a link; its group ``key`` names the file. ``address_of`` returns where a key is
-    downloaded; empty if the key is no name of a file. Without it only files that the source lists are known. ``page`` stands before a key in a link
-    for people.
+    downloaded; empty if the key is no name of a file. Without it only files that the source lists are
+    known. ``page`` stands before a key in a link for people.
     """
 
     pattern: re.Pattern[str]
