@@ -170,7 +170,7 @@ async def test_three_failures_in_a_row_end_a_poll_and_the_next_begins_with_other
 WRONG = {
     "password": ({"imap_password": "wrong"}, "check INGOT_MAIL_IMAP_USER and INGOT_MAIL_IMAP_PASSWORD"),
     "folder": ({"imap_folder": "Lost"}, "check INGOT_MAIL_IMAP_FOLDER"),
-    "done folder": ({"imap_done_folder": "Lost"}, "MOVE"),
+    "done folder": ({"imap_done_folder": "Lost"}, "check INGOT_MAIL_IMAP_DONE_FOLDER"),
     "authority": ({"imap_ca_file": ""}, "INGOT_MAIL_IMAP_CA_FILE"),
     "host": ({"imap_host": "127.0.0.2"}, "127.0.0.2"),
 }
@@ -182,6 +182,7 @@ async def test_a_wrong_setting_is_named(world, dovecot, case):
     await dovecot.deliver(mail(address_of(world)))
     with pytest.raises(MailboxError, match=reason):
         await poller_of(world, dovecot, **changes).poll()
+    assert (comments(world), await dovecot.count(which="UNSEEN")) == ([], 1)
 
 
 async def test_the_password_is_in_no_error(world, dovecot):

@@ -32,6 +32,8 @@ class MailboxConnection:
             self._imap = self._connect()
             if settings.imap_user:
                 self._sign_in(self._imap)
+            done = _quoted(settings.imap_done_folder or settings.imap_folder)
+            done_code, done_data = self._imap.status(done, "(UIDNEXT)")
             code, data = self._imap.select(_quoted(settings.imap_folder))
             _, capabilities = self._imap.capability()  # a server has more of them after the sign-in
         except (imaplib.IMAP4.error, OSError) as error:
@@ -44,6 +46,11 @@ class MailboxConnection:
         if settings.imap_done_folder and b"MOVE" not in (capabilities[0] or b"").upper().split():
             raise MailboxError(
                 f"{settings.imap_host}: it cannot move mails; leave INGOT_MAIL_IMAP_DONE_FOLDER empty"
+            )
+        if settings.imap_done_folder and done_code != "OK":
+            raise MailboxError(
+                f"{settings.imap_host}: there is no {settings.imap_done_folder!r}, {_text(done_data)}; "
+                "check INGOT_MAIL_IMAP_DONE_FOLDER"
             )
 
     def list_unseen(self) -> list[str]:
