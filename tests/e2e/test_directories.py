@@ -46,8 +46,8 @@ async def site(tmp_path, slapd):
             assert added.status_code == 201, added.text
             await slapd.add_person("ann")
             repository = {"name": "app", "private": True, "auto_init": True, "default_branch": "main"}
-            made = await http.post("api/v1/user/repos", json=repository, auth=("ann", PASSWORD))
-            assert made.status_code == 201, made.text
+            created = await http.post("api/v1/user/repos", json=repository, auth=("ann", PASSWORD))
+            assert created.status_code == 201, created.text
         yield deployment
 
 

@@ -324,12 +324,12 @@ async def test_a_directory_that_hides_groups_and_keys_takes_none(make_world, tmp
         await slapd.add_group("developers", ann)
         for one in ("ann", "bob"):
             assert (await site.authenticate(name=one, password=PASSWORD)).json()["user_id"]
-        given = ({"ann"}, {"root", "ann"}, 1)
-        assert await rights(site, team_id) == given
+        expected = ({"ann"}, {"root", "ann"}, 1)
+        assert await rights(site, team_id) == expected
 
         await slapd.replace(readers, "member", bob)
         await synchronize(site)
-        assert await rights(site, team_id) == given
+        assert await rights(site, team_id) == expected
         await slapd.replace(readers, "member", SERVICE_DN)
         await slapd.replace(f"cn=developers,{GROUPS}", "member", bob)
         await synchronize(site)

@@ -84,10 +84,10 @@ async def test_nothing_of_a_private_repository_is_told_to_strangers(world):
 async def test_the_conversation_of_a_pull_request_is_its_timeline_too(world):
     await schedule(world)
     await talk(world)
-    told = await conversation(world, as_=3)
-    assert told["scheduled_merge"]["user"]["login"] == "bob"
-    assert told == await parts(world, as_=3)
-    assert [one["body"] for one in told["timeline"] if one["type"] == "comment"] == ["first", "second"]
+    shown = await conversation(world, as_=3)
+    assert shown["scheduled_merge"]["user"]["login"] == "bob"
+    assert shown == await parts(world, as_=3)
+    assert [one["body"] for one in shown["timeline"] if one["type"] == "comment"] == ["first", "second"]
 
 
 async def test_a_long_conversation_has_pages(world):
@@ -95,9 +95,9 @@ async def test_a_long_conversation_has_pages(world):
     for number in range(5):
         await world.create("/issues/1/comments", {"body": f"number {number}"})
     query = "?page=2&limit=2"
-    told = await conversation(world, query=query)
-    assert told == await parts(world, query=query)
-    assert ([one["body"] for one in told["timeline"]], told["total"]) == (["number 2", "number 3"], 5)
+    shown = await conversation(world, query=query)
+    assert shown == await parts(world, query=query)
+    assert ([one["body"] for one in shown["timeline"]], shown["total"]) == (["number 2", "number 3"], 5)
 
 
 async def test_nothing_blocks_an_issue_where_dependencies_are_switched_off(world):
@@ -105,8 +105,8 @@ async def test_nothing_blocks_an_issue_where_dependencies_are_switched_off(world
     await talk(world)
     tracker = msgspec.structs.replace(DEFAULT_TRACKER, enable_issue_dependencies=False)
     world.repos.repositories[APP] = repository(internal_tracker=tracker)
-    told = await conversation(world)
-    assert (told["blockers"], [one["title"] for one in told["blocks"]]) == ([], ["blocked"])
+    shown = await conversation(world)
+    assert (shown["blockers"], [one["title"] for one in shown["blocks"]]) == ([], ["blocked"])
 
 
 async def test_a_missing_issue_has_no_conversation(world):

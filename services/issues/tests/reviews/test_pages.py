@@ -48,18 +48,18 @@ async def test_reviews_are_what_the_parts_of_the_api_say(world):
     await review(world)
     await world.comment_on_line(as_=3)
     for reader in (1, 2, 3):
-        told = await shown(world, as_=reader)
-        assert told == await parts(world, as_=reader)
-        assert (len(told["reviews"]), told["comment_total"]) == (2, 1)
+        page = await shown(world, as_=reader)
+        assert page == await parts(world, as_=reader)
+        assert (len(page["reviews"]), page["comment_total"]) == (2, 1)
 
 
 async def test_a_pending_review_is_for_its_author_alone(world):
     await world.propose()
     await world.comment_on_line(as_=3, event="PENDING")
     for reader, count in ((1, 0), (3, 1)):
-        told = await shown(world, as_=reader)
-        assert told == await parts(world, as_=reader)
-        assert (len(told["reviews"]), len(told["comments"]), told["comment_total"]) == (count, count, count)
+        page = await shown(world, as_=reader)
+        assert page == await parts(world, as_=reader)
+        assert (len(page["reviews"]), len(page["comments"]), page["comment_total"]) == (count, count, count)
 
 
 @pytest.mark.parametrize(

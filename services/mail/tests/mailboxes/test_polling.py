@@ -128,12 +128,12 @@ async def test_a_mail_over_the_limit_of_its_sender_is_fetched_once_in_an_hour(wo
     assert len(fetched) == 3
 
 
-def failing_receiver(world, marks, received):
-    """A receiver that fails for mails with one of the marks, as a service does that refuses with 503."""
+def failing_receiver(world, parts, received):
+    """A receiver that fails for mails with one of these parts, as a service does that refuses with 503."""
 
     async def receive(content):
         received.append(content)
-        if any(mark in content for mark in marks):
+        if any(part in content for part in parts):
             raise Unavailable
         return await world.receive(content)
 

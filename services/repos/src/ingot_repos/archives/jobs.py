@@ -143,9 +143,9 @@ class ExportJobs:
         stored = await self._objects.put(key, _bytes_of(path), max_bytes=self._max_bytes)
         async with self._db.transaction() as tx:
             values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
-            is_wanted = await store.change(tx, row.uuid, state=ImportState.DONE, **values)
+            has_export = await store.change(tx, row.uuid, state=ImportState.DONE, **values)
             await self._jobs.finish(tx, job)
-        if not is_wanted:
+        if not has_export:
             await self._objects.delete([key])
 
     async def _running(self, job: Job) -> tuple[ExportRow | None, RepositoryRow | None]:

@@ -132,8 +132,8 @@ class Synchronization:
     async def _is_back(self, config: LdapConfig, server: Server, link: IdentityRow) -> bool:
         """Search again for a person without a required group."""
         entries = await self._find_again(config, server, link)
-        found = zip(entries, await self._find_groups(config, server, entries), strict=True)
-        return any(has_required_group(config, groups_of(config, entry, names)) for entry, names in found)
+        pairs = zip(entries, await self._find_groups(config, server, entries), strict=True)
+        return any(has_required_group(config, groups_of(config, entry, names)) for entry, names in pairs)
 
     async def _follow(
         self, source: SourceRow, round_: _Round, link: IdentityRow, person: DirectoryPerson

@@ -101,7 +101,7 @@ async def list_of_identity(db: Executor, identity_id: int) -> Sequence[SshKeyRow
     return await fetch_all(db, statement.order_by(ssh_key.c.id), SshKeyRow)
 
 
-class GivenKeyRow(TypedRow):
+class KeyOfLinkRow(TypedRow):
     identity_id: int
     fingerprint: str
 
@@ -113,10 +113,10 @@ async def list_of_source(db: Executor, source_id: int) -> dict[int, set[str]]:
         .join(external_identity, external_identity.c.id == ssh_key.c.identity_id)
         .where(external_identity.c.source_id == source_id)
     )
-    given = dict[int, set[str]]()
-    for row in await fetch_all(db, statement, GivenKeyRow):
-        given.setdefault(row.identity_id, set()).add(row.fingerprint)
-    return given
+    fingerprints = dict[int, set[str]]()
+    for row in await fetch_all(db, statement, KeyOfLinkRow):
+        fingerprints.setdefault(row.identity_id, set()).add(row.fingerprint)
+    return fingerprints
 
 
 async def remove_unlinked(db: Executor, account_id: int) -> None:
