@@ -1,5 +1,6 @@
 """The service under test: the real app and database, with fakes of its peers."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -28,6 +29,7 @@ from ingot_mail.mails.jobs.contents import Clients, Contents
 from ingot_mail.mails.jobs.sending import MailWorker
 from ingot_mail.preferences.components import PreferenceComponents
 from ingot_mail.replies.components import ReplyComponents
+from ingot_mail.replies.rules.outcomes import Received
 from ingot_mail.reply_addresses.rules import ReplyAddresses
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import SmtpPool
@@ -72,9 +74,7 @@ class World:
         parts = self.app.state[PARTS]
         self.links = parts[PreferenceComponents].links
         self.addresses = ReplyAddresses(settings)
-        receive = parts[ReplyComponents].receive
-        assert receive is not None
-        self.receive = receive
+        self.replies = parts[ReplyComponents]
         self.worker = MailWorker(
             self.db,
             settings,
@@ -85,6 +85,12 @@ class World:
             self.addresses,
             jitter=lambda: 0.0,
         )
+
+    @property
+    def receive(self) -> Callable[[bytes], Awaitable[Received]]:
+        """Takes a mail. Only with an SMTP server."""
+        assert self.replies.receive is not None
+        return self.replies.receive
 
     async def close(self) -> None:
         await self.pool.close()
