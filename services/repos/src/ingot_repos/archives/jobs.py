@@ -1,7 +1,7 @@
 """The job that writes the archive of a repository, from its pages of issues and from what repos stores."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import structlog
@@ -22,6 +22,7 @@ from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.git.history.bundles import write_bundle
 from ingot_repos.git.history.lfs_pointers import history_pointers
+from ingot_repos.git.process.streaming import in_threads
 from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_repos.git.remote.remote import Reason
@@ -140,7 +141,7 @@ class ExportJobs:
     async def _store(self, job: Job, row: ExportRow, path: Path) -> None:
         """Store the archive and end the export. If it was deleted since, the archive is deleted."""
         key = exports.object_key(row)
-        stored = await self._objects.put(key, _bytes_of(path), max_bytes=self._max_bytes)
+        stored = await self._objects.put(key, in_threads(_blocks(path)), max_bytes=self._max_bytes)
         async with self._db.transaction() as tx:
             values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
             has_export = await store.change(tx, row.uuid, state=ImportState.DONE, **values)
@@ -309,14 +310,8 @@ def _release(row: ReleaseRow, assets: Sequence[AssetRow]) -> SourceRelease:
     )
 
 
-async def _bytes_of(path: Path) -> AsyncIterator[bytes]:
-    """Yield the bytes of a file."""
-
-    def blocks() -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while block := file.read(READ_BYTES):
-                yield block
-
-    parts = blocks()
-    while (block := await asyncio.to_thread(next, parts, b"")) != b"":
-        yield block
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file. Blocks."""
+    with path.open("rb") as file:
+        while block := file.read(READ_BYTES):
+            yield block

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 from litestar import Response, get, post
@@ -13,6 +12,7 @@ from ingot_chassis.http.policy import services
 from ingot_chassis.objects.store import ObjectStore
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound
+from ingot_repos.git.process.streaming import in_threads
 from ingot_repos.git.storage.copies import Contents, is_object_file, read_contents, read_files
 from ingot_repos.lfs.rules import objects as lfs_objects
 from ingot_repos.placement.clients import FileList
@@ -42,7 +42,7 @@ async def files(request: RepositoryRequest, repository_id: int, data: FileList) 
     """
     if not all(map(is_object_file, data.paths)):
         raise BadRequest("only object files can be read")
-    return Stream(_in_thread(read_files(request.storage.path(repository_id), data.paths)), media_type=BINARY)
+    return Stream(in_threads(read_files(request.storage.path(repository_id), data.paths)), media_type=BINARY)
 
 
 @get("/internal/moves/objects/{key:path}", policy=SHARDS, include_in_schema=False)
@@ -53,11 +53,6 @@ async def stored_object(request: RepositoryRequest, key: str) -> Response[Any]:
     if size is None:
         raise NotFound
     return Stream(objects.read(key, range(size)), media_type=BINARY)
-
-
-async def _in_thread(chunks: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-    while chunk := await asyncio.to_thread(next, chunks, b""):
-        yield chunk
 
 
 routes = [contents, files, stored_object]

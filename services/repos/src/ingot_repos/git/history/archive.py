@@ -29,7 +29,7 @@ from ingot_repos.git.history.commits import find_commit
 from ingot_repos.git.process.command import MIB, GitArgs, clean_environment
 from ingot_repos.git.process.cpu_time import CpuLimit
 from ingot_repos.git.process.errors import InvalidName
-from ingot_repos.git.process.streaming import stream_git
+from ingot_repos.git.process.streaming import once, stream_git
 from ingot_repos.git.refs.refs import is_object_id
 from ingot_repos.git.refs.trees import entry_at
 from ingot_repos.git.storage.packs import while_in_use
@@ -133,7 +133,7 @@ async def stream_bundle(
     max_cpu = MAX_CPU._replace(seconds=MAX_CPU.seconds + size / _LISTED_PER_SECOND)
     args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
     yield f"# v2 git bundle\n{commit} refs/heads/bundle\n{commit} HEAD\n\n".encode()
-    body = _once(f"{commit}\n".encode())
+    body = once(f"{commit}\n".encode())
     pack = stream_git(
         args,
         git_dir=path,
@@ -146,10 +146,6 @@ async def stream_bundle(
     async with contextlib.aclosing(while_in_use(path, pack)) as chunks:
         async for chunk in chunks:
             yield chunk
-
-
-async def _once(text: bytes) -> AsyncGenerator[bytes, None]:
-    yield text
 
 
 @dataclass(frozen=True, slots=True)

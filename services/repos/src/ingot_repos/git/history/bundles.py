@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ingot_repos.git.process.command import GitArgs
-from ingot_repos.git.process.streaming import stream_git
+from ingot_repos.git.process.streaming import once, stream_git
 from ingot_repos.git.storage.packs import while_in_use
 
 _SECONDS = 6 * 3600.0
@@ -21,7 +21,7 @@ async def write_bundle(path: Path, refs: Mapping[str, str], target: Path) -> Non
     pack = stream_git(
         GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset")),
         git_dir=path,
-        body=_once("".join(f"{object_id}\n" for object_id in dict.fromkeys(refs.values())).encode()),
+        body=once("".join(f"{object_id}\n" for object_id in dict.fromkeys(refs.values())).encode()),
         time_limit=_SECONDS,
     )
     with target.open("wb") as file:
@@ -29,7 +29,3 @@ async def write_bundle(path: Path, refs: Mapping[str, str], target: Path) -> Non
         async with contextlib.aclosing(while_in_use(path, pack)) as chunks:
             async for chunk in chunks:
                 await asyncio.to_thread(file.write, chunk)
-
-
-async def _once(text: bytes) -> AsyncGenerator[bytes, None]:
-    yield text

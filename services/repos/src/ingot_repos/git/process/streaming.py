@@ -11,7 +11,7 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -263,3 +263,14 @@ async def _write(pipe: IO[bytes], chunk: bytes) -> None:
                 await ready.wait()
             finally:
                 loop.remove_writer(descriptor)
+
+
+async def once(data: bytes) -> AsyncGenerator[bytes, None]:
+    """Yield bytes that are in memory as a stream of one chunk."""
+    yield data
+
+
+async def in_threads(chunks: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield chunks whose iterator blocks. Each is read in a thread. An empty chunk ends the stream."""
+    while chunk := await asyncio.to_thread(next, chunks, b""):
+        yield chunk

@@ -12,7 +12,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,7 @@ from ingot_repos.git.process.command import MIB, GitArgs, clean_environment, git
 from ingot_repos.git.process.configuration import UNFLUSHED_REFS
 from ingot_repos.git.process.disk import flush
 from ingot_repos.git.process.errors import GitError, GitFailed, GitTimedOut, StorageFull
-from ingot_repos.git.process.streaming import stream_git
+from ingot_repos.git.process.streaming import once, stream_git
 from ingot_repos.git.refs.pull_heads import PULLS
 from ingot_repos.git.refs.refs import BRANCHES, TAGS, ends_like_an_id, is_object_id, is_valid_ref_name
 from ingot_repos.git.remote import helper_programs
@@ -312,7 +312,7 @@ async def _run(
         stream = stream_git(
             args,
             git_dir=path,
-            body=None if stdin is None else _once(stdin),
+            body=None if stdin is None else once(stdin),
             environment=clean_environment(
                 _variables(remote) | secrets, protocols=(remote.scheme,), config=_configuration(remote)
             ),
@@ -335,10 +335,6 @@ async def _run(
         except GitFailed as error:
             raise RemoteFailed(_reason(error.stderr)) from None
     return bytes(output)
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
 
 
 def _reason(stderr: str) -> Reason:

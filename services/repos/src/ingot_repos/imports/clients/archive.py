@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_repos.git.process.streaming import in_threads
 from ingot_repos.imports.clients.archive_bundles import require_bundle
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,
@@ -335,9 +336,8 @@ async def open_in_thread(path: Path) -> AsyncIterator[Archive]:
 
 async def read_in_threads(archive: Archive, path: str) -> AsyncIterator[bytes]:
     """Yield the bytes of a file. Raises SourceFailed."""
-    chunks = archive.chunks(path)
     with _faults():
-        while (chunk := await asyncio.to_thread(next, chunks, b"")) != b"":
+        async for chunk in in_threads(archive.chunks(path)):
             yield chunk
 
 
