@@ -79,6 +79,7 @@ async def test_an_issue_has_no_reviews(world):
     assert (await ask(world)).status_code == 404
 
 
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # PostgreSQL prepares them
 async def test_reviews_take_as_many_statements_for_many_as_for_few(world):
     await world.propose()
     counted = []
@@ -89,4 +90,4 @@ async def test_reviews_take_as_many_statements_for_many_as_for_few(world):
         with count_statements(world.db) as statements:
             await shown(world)
         counted.append(len(statements))
-    assert counted[0] == counted[1]
+    assert 0 < counted[0] == counted[1]

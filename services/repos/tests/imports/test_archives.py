@@ -2,6 +2,7 @@
 
 import json
 import stat
+import subprocess
 import zipfile
 from threading import get_ident
 
@@ -314,6 +315,10 @@ V2, V3, REF = b"# v2 git bundle\n", b"# v3 git bundle\n", b"a" * 40 + b" refs/he
 @pytest.mark.parametrize("header", [V2 + REF + b"x\n\n", V3 + b"@object-format=sha1\n" + REF + b"\xff\n\n"])
 def test_a_bundle_is_accepted(tmp_path, header):
     verify(zip_of(tmp_path / "a.zip", [(BUNDLE, header + b"PACK")]), max_bytes=BYTES)
+    bundle = tmp_path / "x.bundle"
+    bundle.write_bytes(header + b"PACK")
+    listed = subprocess.run(["git", "bundle", "list-heads", bundle], check=True, capture_output=True).stdout
+    assert listed == header[header.index(REF) : -1]
 
 
 @pytest.mark.parametrize("path", [BUNDLE, WIKI_BUNDLE])
