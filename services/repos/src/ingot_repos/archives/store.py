@@ -22,7 +22,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.catalog.store.tables import metadata, repository
@@ -33,7 +33,6 @@ export = Table(
     Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
     # The name of this export: of its folder, its object and its jobs.
     Column("uuid", String(36), nullable=False, unique=True),
-    Column("user_id", BigId, nullable=False),
     Column("state", String(10), nullable=False),
     # The next page of issues, as issues names it; and a ``PageCount`` by kind, as JSON.
     Column("cursor", Text, nullable=False, default=""),
@@ -61,7 +60,6 @@ class ExportRow(TypedRow):
 
     repository_id: int
     uuid: str
-    user_id: int
     state: ImportState
     cursor: str
     counts: str
@@ -77,12 +75,11 @@ def counts_of(row: ExportRow) -> dict[str, PageCount]:
     return msgspec.json.decode(row.counts, type=dict[str, PageCount])
 
 
-async def add(tx: Executor, repository_id: int, uuid: str, user_id: int) -> bool:
+async def add(tx: Executor, repository_id: int, uuid: str) -> bool:
     """Add a running export. Return False if the repository has one."""
     values = {
         "repository_id": repository_id,
         "uuid": uuid,
-        "user_id": user_id,
         "state": ImportState.RUNNING,
         "created_at": now(),
     }

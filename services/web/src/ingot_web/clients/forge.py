@@ -236,20 +236,20 @@ class Forge:
         self._on_change()
         return answer
 
-    async def conversation(self, repository: str, number: int, page: int) -> Mapping[str, Any]:
+    async def conversation(self, repository: str, number: int, page: int, *, limit: int) -> Mapping[str, Any]:
         """Return a page of ``IssueConversation`` as plain values. Raises NotFound."""
-        path = f"/internal/repos{repository}/issues/{number}/conversation?page={page}&limit={ROWS}"
+        path = f"/internal/repos{repository}/issues/{number}/conversation?page={page}&limit={limit}"
         try:
             answer = await self._peers["issues"].call("GET", path, principal=self._principal)
         except NotFound:  # the issue is missing, or issues runs an older release
-            return await self._assembled_conversation(f"/repos{repository}/issues/{number}", page)
+            return await self._assembled_conversation(f"/repos{repository}/issues/{number}", page, limit)
         values: Mapping[str, Any] = msgspec.json.decode(answer.body)
         complete(values, IssueConversation)
         return values
 
-    async def _assembled_conversation(self, path: str, page: int) -> Mapping[str, Any]:
+    async def _assembled_conversation(self, path: str, page: int, limit: int) -> Mapping[str, Any]:
         timeline, reactions, blockers, blocks, scheduled = await gather(
-            self.listing("issues", f"{path}/timeline", page=page, limit=ROWS),
+            self.listing("issues", f"{path}/timeline", page=page, limit=limit),
             self.get("issues", f"{path}/reactions/counts"),
             self.rows_if_there("issues", f"{path}/dependencies"),
             self.rows_if_there("issues", f"{path}/blocks"),

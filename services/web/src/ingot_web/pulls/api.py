@@ -24,7 +24,7 @@ from ingot_web.pulls.rules import draft_title, ready_title, with_remedies
 from ingot_web.repositories.api.frames import RepositoryFrame
 from ingot_web.repositories.api.issue_choices import chosen_values
 from ingot_web.reviews.api.checks import statuses_of
-from ingot_web.reviews.api.files import conversations_on_lines, line_context, reviews_of
+from ingot_web.reviews.api.files import conversations_on_lines, line_context
 from ingot_web.reviews.rules.conversations import unresolved
 
 COMMITS = 50
@@ -94,9 +94,9 @@ async def _conversation_page(
 ) -> Response[Any]:
     pull, (reviews, comments), statuses, issue_talk = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)),
-        reviews_of(frame, index),
+        frame.forge.reviews(frame.base, index),
         statuses_of(frame, index),
-        frame.forge.conversation(frame.base, index, frame.request.number),
+        frame.forge.conversation(frame.base, index, frame.request.number, limit=ENTRIES),
     )
     issue, repository = as_issue(pull), frame.repository
     refusals = with_remedies(pull.get("merge_refusals"))

@@ -53,7 +53,7 @@ async def begin_export(request: RepositoryRequest) -> Export:
     request.acquire_slot()
     repository = request.resource
     async with request.db.transaction() as tx:
-        await exports.begin(tx, request.part(Jobs), repository.id, request.principal.id, repository.row.shard)
+        await exports.begin(tx, request.part(Jobs), repository.id, repository.row.shard)
         await request.audit(tx, "repository.export", repository.audit_subject, id=repository.id)
     return await _present(request)
 

@@ -27,7 +27,12 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.git.remote.remote import Reason
 from ingot_repos.git.storage.storage import Storage
-from ingot_repos.imports.clients.archive_layout import MOST_PAGE_BYTES, ArchivedPerson, encode_lines
+from ingot_repos.imports.clients.archive_layout import (
+    MOST_PAGE_BYTES,
+    ArchivedPerson,
+    encode_lines,
+    people_in,
+)
 from ingot_repos.imports.clients.source import KINDS, Kind
 from ingot_repos.imports.rules.lifecycle import discard_archive
 from ingot_repos.placement.rules.job_kinds import job_kind
@@ -43,10 +48,7 @@ ENDED = ExportState(state="ended")
 
 
 class WriteArchive(msgspec.Struct, frozen=True):
-    """A job that writes the archive of a repository."""
-
-    repository_id: int
-    name: str
+    """A job that writes an archive: empty, because its key names the export."""
 
 
 def object_key(row: ExportRow) -> str:
@@ -64,7 +66,7 @@ def people_file(kind: Kind, number: int) -> str:
     return f"people-{page_file(kind, number)}"
 
 
-async def begin(tx: Tx, jobs: Jobs, repository_id: int, user_id: int, shard: str) -> None:
+async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
     """Begin an export. It replaces an earlier one. Raises Conflict while one runs."""
     earlier = await store.get(tx, repository_id)
     if earlier is not None:
@@ -72,7 +74,7 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, user_id: int, shard: str
             raise Conflict("an export is running; cancel it first")
         await remove(tx, jobs, earlier, shard)
     name = str(uuid.uuid4())
-    if not await store.add(tx, repository_id, name, user_id):
+    if not await store.add(tx, repository_id, name):
         raise Conflict("an export is running; cancel it first")
     tx.emit(ExportRequested(repository_id=repository_id, name=name), key=repository_id)
 
@@ -126,8 +128,7 @@ class ExportPages:
         async with self._db.transaction() as tx:
             moved = await store.move_cursor(tx, row.uuid, page.cursor, page.following or LAST, text)
             if moved and not page.following:
-                work = WriteArchive(repository_id, row.uuid)
-                await self._jobs.add(tx, job_kind(EXPORT, repository.shard), row.uuid, work)
+                await self._jobs.add(tx, job_kind(EXPORT, repository.shard), row.uuid, WriteArchive())
             is_running = moved or await store.get_running(tx, row.uuid) is not None
         if not is_running:  # it was deleted while the page was written
             await asyncio.to_thread(self._storage.discard_archive, row.uuid)
@@ -135,7 +136,7 @@ class ExportPages:
 
     async def _accounts_of(self, objects: list[Any]) -> dict[int, AccountRow]:
         async with self._db.read() as db:
-            rows = await accounts.list_by_ids(db, _account_ids(objects))
+            rows = await accounts.list_by_ids(db, {one.account_id for one in people_in(objects)})
         return {row.id: row for row in rows}
 
     def _write(
@@ -164,17 +165,6 @@ def _state(row: ExportRow | None, name: str) -> ExportState:
 
 def _objects_of(page: ExportPage) -> tuple[Kind | None, list[Any]]:
     return next(((kind, getattr(page, kind)) for kind in KINDS if getattr(page, kind)), (None, []))
-
-
-def _account_ids(value: Any) -> set[int]:
-    """Return the accounts of all people in a list or struct."""
-    if isinstance(value, ImportedPerson):
-        return {value.account_id}
-    if isinstance(value, list):
-        return {account_id for one in value for account_id in _account_ids(one)}
-    if isinstance(value, msgspec.Struct):
-        return {one for name in value.__struct_fields__ for one in _account_ids(getattr(value, name))}
-    return set()
 
 
 def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:

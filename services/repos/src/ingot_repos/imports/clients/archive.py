@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from ingot_contracts.repos.imports import ImportedPerson
 from ingot_repos.git.process.streaming import in_threads
 from ingot_repos.imports.clients.archive_bundles import require_bundle
 from ingot_repos.imports.clients.archive_layout import (
@@ -37,6 +36,7 @@ from ingot_repos.imports.clients.archive_layout import (
     Manifest,
     decode_lines,
     page_path,
+    people_in,
     without_files,
 )
 from ingot_repos.imports.clients.source import (
@@ -295,7 +295,7 @@ class ArchiveSource:
                 first=number,
                 following=following,
                 total=self._manifest_of(archive).counts.get(kind),
-                addresses={key: people[key] for key in _people_of(objects) if key in people},
+                addresses={key: people[key] for key in _keys_of(objects) if key in people},
                 **lists,
             )
 
@@ -341,15 +341,8 @@ async def read_in_threads(archive: Archive, path: str) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _people_of(value: Any) -> set[PersonKey]:
-    """Return the keys of all people in a list or struct."""
-    if isinstance(value, ImportedPerson):
-        return {(value.source_id, value.name)}
-    if isinstance(value, list):
-        return {key for one in value for key in _people_of(one)}
-    if isinstance(value, msgspec.Struct):
-        return {key for name in value.__struct_fields__ for key in _people_of(getattr(value, name))}
-    return set()
+def _keys_of(objects: list[Any]) -> set[PersonKey]:
+    return {(one.source_id, one.name) for one in people_in(objects)}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ An archive is a ZIP file. Its manifest lists the others: bundles of git data, an
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from ingot_contracts.repos.imports import (
     ImportedIssue,
     ImportedLabel,
     ImportedMilestone,
+    ImportedPerson,
     ImportedTime,
 )
 from ingot_repos.imports.clients.answers import Count, Id, Size
@@ -148,6 +149,18 @@ def without_files(one: Any) -> Any:
     if isinstance(one, ExportedPull):
         changes["comments"] = [without_files(text) for text in one.comments]
     return msgspec.structs.replace(one, **changes)
+
+
+def people_in(value: Any) -> Iterator[ImportedPerson]:
+    """Yield all people in a list or struct."""
+    if isinstance(value, ImportedPerson):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from people_in(one)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from people_in(getattr(value, name))
 
 
 def _portable(value: Any) -> Any:

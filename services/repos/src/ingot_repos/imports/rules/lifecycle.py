@@ -52,9 +52,7 @@ class Migrate(msgspec.Struct, frozen=True):
 
 
 class DiscardArchive(msgspec.Struct, frozen=True):
-    """The job that removes the folder of an archive."""
-
-    name: str
+    """The job that removes the folder of an archive: empty, because its key names the archive."""
 
 
 class NewImport(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +263,7 @@ async def cancel(tx: Tx, jobs: Jobs, repository_id: int) -> None:
 
 async def discard_archive(tx: Tx, jobs: Jobs, name: str, shard: str) -> None:
     """Add the job that removes the folder of an archive."""
-    await jobs.add(tx, job_kind(DISCARD, shard), name, DiscardArchive(name))
+    await jobs.add(tx, job_kind(DISCARD, shard), name, DiscardArchive())
 
 
 async def _discard_archive_of(tx: Tx, jobs: Jobs, repository_id: int) -> None:

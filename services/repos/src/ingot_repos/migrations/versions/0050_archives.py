@@ -17,7 +17,6 @@ def upgrade() -> None:
         "export",
         sa.Column("repository_id", BigId, nullable=False),
         sa.Column("uuid", sa.String(36), nullable=False),
-        sa.Column("user_id", BigId, nullable=False),
         sa.Column("state", sa.String(10), nullable=False),
         sa.Column("cursor", sa.Text(), nullable=False),
         sa.Column("counts", sa.Text(), nullable=False),

@@ -223,7 +223,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
     """Return the page of an issue with the error of a form. For a pull request, raise that error."""
     issue, talk = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
-        frame.forge.conversation(frame.base, index, frame.request.number),
+        frame.forge.conversation(frame.base, index, frame.request.number, limit=ENTRIES),
     )
     if issue["pull_request"] is not None:
         if problem:

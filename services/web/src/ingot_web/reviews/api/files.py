@@ -1,7 +1,7 @@
 """Routes for changes of a pull request with comments on lines, and for the forms of reviews."""
 
 import re
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,6 @@ from litestar import Response, get, post
 from ingot_chassis.errors import ApiError, Conflict, Invalid
 from ingot_chassis.http.policy import anyone
 from ingot_web.attachments.api import send_with_files
-from ingot_web.clients.forge import ListPage
 from ingot_web.diffs.api.changes import FILES, file_shown, hides_spaces
 from ingot_web.diffs.rules.parsing import line_at
 from ingot_web.forms.rules.fields import Form, whole_number
@@ -40,11 +39,6 @@ EARLY = "would be seen before the review is sent"
 """The error for files in a comment whose review is pending."""
 SUGGEST = "suggest"
 """The value of the button that adds a suggestion to the text of a comment."""
-
-
-def reviews_of(frame: RepositoryFrame, index: int) -> Coroutine[Any, Any, tuple[list[Any], ListPage]]:
-    """Request the reviews of a pull request, and its comments on lines."""
-    return frame.forge.reviews(frame.base, index)
 
 
 async def conversations_on_lines(
@@ -138,7 +132,7 @@ async def files(request: WebRequest, index: int) -> Response[Any]:
     (pull, changes, pages, problem), statuses, (reviews, comments), views = await frame.load(
         read_pull_changes(frame, index),
         statuses_of(frame, index),
-        reviews_of(frame, index),
+        frame.forge.reviews(frame.base, index),
         _views(frame, index),
     )
     committed, proof = (request.query_params.get(name, "") for name in ("committed", "proof"))
@@ -359,7 +353,7 @@ async def _conversation_part(
 ) -> Response[str] | None:
     """Return the conversation as a part of an open page; None if it is not among the latest ones."""
     pull, (reviews, comments) = await frame.load(
-        frame.forge.get("issues", frame.api("pulls", index)), reviews_of(frame, index)
+        frame.forge.get("issues", frame.api("pulls", index)), frame.forge.reviews(frame.base, index)
     )
     conversations = await conversations_on_lines(frame, comments.rows, reviews)
     shown = next((one for one in conversations if one.id == comment_id), None)

@@ -10,7 +10,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.clients.forge import at
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
-from ingot_web.reviews.api.files import chosen_style, committed_words, reviews_of
+from ingot_web.reviews.api.files import chosen_style, committed_words
 from ingot_web.reviews.rules.suggestions import (
     has_lines,
     is_same_line,
@@ -35,7 +35,7 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     pull, (_, comments) = await frame.load(
-        frame.forge.get("issues", frame.api("pulls", index)), reviews_of(frame, index)
+        frame.forge.get("issues", frame.api("pulls", index)), frame.forge.reviews(frame.base, index)
     )
     comment = next((one for one in comments.rows if one["id"] == comment_id), None)
     suggestion = suggestion_in(comment["body"]) if comment else None
