@@ -36,7 +36,8 @@ _NAMES = ("rule_name", "name_pattern", "number", "tag_name", "title", "name", "l
 """Fields that name an object; the first one that it has counts. Others are numbered."""
 _IDS = re.compile(
     r"(?<=/)(comments|labels|milestones?|releases|assets|attachments|reviews|statuses)/[0-9a-f-]{1,36}(?![\w-])"
-    r"|(?<=#issuecomment-)[0-9]+|(?<=#pullrequestreview-)[0-9]+|(?<=discussion_r)[0-9]+"
+    r"|(?<=#issuecomment-)[0-9]+|(?<=#pullrequestreview-)[0-9]+|(?<=#pullrequestreviewcomment-)[0-9]+"
+    r"|(?<=discussion_r)[0-9]+"
 )
 """Ids of one Ingot in an address."""
 _MISSING = "(missing)"
