@@ -29,7 +29,7 @@ from tests.world import World  # noqa: E402
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
-from ingot_repos.git.process.configuration import CONFIG  # noqa: E402
+from ingot_git.process.configuration import CONFIG  # noqa: E402
 from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 BOUND = 2.0

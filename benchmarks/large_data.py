@@ -23,7 +23,7 @@ from asyncpg.transaction import Transaction
 from large_plan import Plan, Repository, Sizes
 from run import ADMINISTRATOR
 
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.storage import Storage
 
 Row = dict[str, Any]
 

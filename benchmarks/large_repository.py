@@ -24,7 +24,7 @@ from world import Person, World  # noqa: E402
 
 from ingot_chassis.db.migrations import upgrade  # noqa: E402
 from ingot_chassis.telemetry import configure_logging  # noqa: E402
-from ingot_repos.git.storage.packs import pack_repository  # noqa: E402
+from ingot_git.storage.packs import pack_repository  # noqa: E402
 from ingot_repos.migrations import SCRIPTS  # noqa: E402
 
 FOLDERS, FILES, ROUNDS = 100, 100, 5

@@ -14,6 +14,8 @@ ACROSS = {
 }  # fmt: skip
 """Tests of many modules at once."""
 
+TRIED_THROUGH = {"repos": ["git"]}
+"""Libraries that tests of a service try through it."""
 MEMBERS = [
     path.parent for part in ("libs", "services", "apps") for path in sorted((ROOT / part).glob("*/tests"))
 ]
@@ -21,7 +23,12 @@ MEMBERS = [
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_file_of_tests_is_named_for_a_module(member):
-    own = [source.module for source in sources() if (ROOT / source.place).is_relative_to(member)]
+    places = [member, *(ROOT / "libs" / name for name in TRIED_THROUGH.get(member.name, ()))]
+    own = [
+        source.module
+        for source in sources()
+        if any((ROOT / source.place).is_relative_to(place) for place in places)
+    ]
     names = {word for module in own for word in (module.rpartition(".")[2], "_".join(module.split(".")[1:]))}
     names |= {re.sub(r"^ingot_", "", module.split(".")[0]) for module in own}
     subjects = {file: file.stem.removeprefix("test_") for file in (member / "tests").rglob("test_*.py")}

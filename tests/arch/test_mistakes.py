@@ -12,17 +12,15 @@ TESTING = "libs/testing/src/ingot_testing/"
 READS_ENVIRONMENT = {
     f"{CHASSIS}command.py",  # hands it to `settings.load`
     "apps/standalone/src/ingot_standalone/settings.py",
-    "services/repos/src/ingot_repos/git/process/command.py",  # PATH alone, for the clean environment of git
+    "libs/git/src/ingot_git/process/command.py",  # PATH alone, for the clean environment of git
+    ("libs/git/src/ingot_git/process/parent_watchdog.py"),  # a program of its own: hands the environment on
     (
-        "services/repos/src/ingot_repos/git/process/parent_watchdog.py"
-    ),  # a program of its own: hands the environment on
-    (
-        "services/repos/src/ingot_repos/git/remote/helper_programs.py"
+        "libs/git/src/ingot_git/remote/helper_programs.py"
     ),  # programs that git starts: what the git package passes to them
 }
 ENVIRONMENT = ("environ", "environb", "getenv")
 STARTS_PROCESSES = (
-    "services/repos/src/ingot_repos/git/",
+    "libs/git/src/ingot_git/",
     "apps/standalone/src/ingot_standalone/nats_server.py",
     f"{CHASSIS}cpu_process.py",
     TESTING,

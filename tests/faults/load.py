@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-from ingot_repos.git.hooks.hook_questions import UNKNOWN
+from ingot_git.hooks.hook_questions import UNKNOWN
 
 from ..e2e.deployments import ADMINISTRATOR
 from ..e2e.history import GitFailed, commit_file, git

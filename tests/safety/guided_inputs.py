@@ -25,8 +25,8 @@ with atheris.instrument_imports(include=INSTRUMENTED) if atheris else contextlib
     from ingot_chassis.http.uploads import uploaded_file
     from ingot_chassis.security.keys import Jwks, SigningKey
     from ingot_chassis.security.principal import ANONYMOUS, PrincipalVerifier, sign_principal
-    from ingot_repos.git.process.errors import BodyRefused, InvalidName
-    from ingot_repos.git.protocol.push_requests import read_push_commands
+    from ingot_git.process.errors import BodyRefused, InvalidName
+    from ingot_git.protocol.push_requests import read_push_commands
 
 EVENT_LOOP = asyncio.new_event_loop()
 

@@ -26,9 +26,12 @@ WAYS_OUT = {
     "repos/remotes/clients/http.py",  # the sessions of both
     "repos/remotes/clients/lfs.py",
     "repos/remotes/clients/socks_proxy.py",
-    "repos/git/remote/helper_programs.py",  # what git calls to reach the proxy
+    "git/remote/helper_programs.py",  # what git calls to reach the proxy
 }
-"""Modules of services that connect to what users name. The tests of this file make each of them do so."""
+"""Modules of services, and of the git library, that connect to what users name.
+
+The tests of this file make each of them do so.
+"""
 OF_OPERATORS = {"mail/mailboxes/clients.py", "mail/smtp/clients.py"}
 """Modules of services that connect to what the operator names in the settings, and to nothing else."""
 REFUSED = re.compile("nothing is sent there unless|may not be reached from here")
@@ -59,9 +62,9 @@ def in_namespace(tmp_path: Path) -> list[str]:
 
 
 def test_there_is_no_other_way_out():
-    sources = {path: path.read_text() for path in ROOT.glob("services/*/src/**/*.py")}
-    connecting = {path for path, text in sources.items() if CONNECTION.search(text)}
-    parts = [path.relative_to(ROOT / "services").parts for path in connecting]
+    files = [*ROOT.glob("services/*/src/**/*.py"), *ROOT.glob("libs/git/src/**/*.py")]
+    connecting = [path for path in files if CONNECTION.search(path.read_text())]
+    parts = [path.relative_to(ROOT).parts[1:] for path in connecting]
     assert {"/".join((service, *rest)) for service, _, _, *rest in parts} == WAYS_OUT | OF_OPERATORS
 
 

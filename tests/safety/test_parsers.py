@@ -11,10 +11,10 @@ from litestar.datastructures import Headers
 
 from ingot_chassis.http.ranges import RangeNotSatisfiable, has_etag, requested_range
 from ingot_gateway.credentials import Credential, credential_of, split_query
+from ingot_git.history.lfs_pointers import read_pointer
+from ingot_git.process.errors import BodyRefused, InvalidName
+from ingot_git.protocol.push_requests import read_push_commands
 from ingot_hooks.payloads.rules.subscriptions import branch_matches
-from ingot_repos.git.history.lfs_pointers import read_pointer
-from ingot_repos.git.process.errors import BodyRefused, InvalidName
-from ingot_repos.git.protocol.push_requests import read_push_commands
 from ingot_repos.protection.rules.globs import InvalidPattern, compile_pattern, matches
 
 from .guided_inputs import BEGINNINGS

@@ -11,11 +11,11 @@ from pygit2.enums import FileMode
 
 from ingot_chassis.csv_tables import read_table
 from ingot_contracts.limits import is_web_url
+from ingot_git.history.editorconfig import NAME, PROPERTIES, editor_settings
+from ingot_git.history.submodules import module_urls
+from ingot_git.process.errors import ObjectNotFound, OutputTooLarge
+from ingot_git.storage.read_cache import SharedCache
 from ingot_repos.files.rules import MOST_PARTS, InvalidForm, PartBudget, read_config, read_template
-from ingot_repos.git.history.editorconfig import NAME, PROPERTIES, editor_settings
-from ingot_repos.git.history.submodules import module_urls
-from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge
-from ingot_repos.git.storage.read_cache import SharedCache
 from ingot_repos.repositories.rules.template_names import filled_paths
 from ingot_web.issues.rules.templates import draft_of
 

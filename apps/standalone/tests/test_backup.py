@@ -266,7 +266,7 @@ def test_what_forks_share_in_a_backup_they_share_after_its_restoration(tmp_path)
 @pytest.mark.parametrize("user", ["a backup", "a restoration", "ingot up"])
 def test_nothing_is_restored_beside_whoever_uses_the_same_folder(tmp_path, user):
     from ingot_chassis.errors import CannotStart
-    from ingot_repos.git.storage.backups import UNFINISHED, alone
+    from ingot_git.storage.backups import UNFINISHED, alone
     from ingot_standalone import backup
     from ingot_standalone.data_folder import DataFolder
 

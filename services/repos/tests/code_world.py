@@ -5,7 +5,8 @@ from typing import Any
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from .git_builders import commit
+from ingot_git.testing.builders import commit
+
 from .world import World
 
 MODULES = b'[submodule "lib"]\n\tpath = lib\n\turl = https://example.org/lib.git\n'

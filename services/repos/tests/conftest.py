@@ -1,13 +1,11 @@
 """Fixtures: the world of one service, and the same behind a socket for the real git."""
 
-import os
-import shutil
-
 import pytest
 
+from ingot_git.testing.recording import GitLog
 from ingot_testing.service import serve
 
-from .world import GitLog, World, arranged_world, commit, git, migrate, work_tree
+from .world import World, arranged_world, commit, git, migrate, work_tree
 
 
 @pytest.fixture
@@ -88,15 +86,9 @@ async def base(world, ann, tmp_path):
 @pytest.fixture
 def git_log(tmp_path, monkeypatch):
     """Every command line that git is started with from here on, newest last; git itself still runs."""
-    folder, log = tmp_path / "recording", tmp_path / "git.log"
-    folder.mkdir()
-    real = shutil.which("git")
-    script = folder / "git"
-    script.write_text(f'#!/bin/sh\nfor a in "$@"; do printf \'%s\\037\' "$a"; done >> "{log}"\n'
-                      f'printf \'\\036\' >> "{log}"\nexec "{real}" "$@"\n')  # fmt: skip
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return GitLog(log)
+    log = GitLog(tmp_path / "recording")
+    monkeypatch.setenv("PATH", log.search_path)
+    return log
 
 
 async def old_commits(world, folder):

@@ -17,10 +17,10 @@ from ingot_contracts.limits import (
     EVENT_TEXT_BYTES,
     encoded_bytes,
 )
+from ingot_git.history.push_changes import read_push_changes
 from ingot_repos.access.rules.grants import MOST_GRANTS
 from ingot_repos.catalog.store.tables import collaboration, team_grant
 from ingot_repos.commits.rules.excerpts import PUSH_EVENT_BOUNDS
-from ingot_repos.git.history.push_changes import read_push_changes
 
 from .world import commit, git, work_tree
 

@@ -6,7 +6,7 @@ import copy
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,6 +30,11 @@ from ingot_contracts.identity.accounts import Account
 from ingot_contracts.identity.events import OwnershipForgotten
 from ingot_contracts.issues.events import IssuesForgotten
 from ingot_contracts.testing.identity import FakeIdentity
+from ingot_git.history.archive import Archives
+from ingot_git.hooks.hook_questions import HookQuestions
+from ingot_git.protocol.fetch_cache import FetchCache
+from ingot_git.storage.read_cache import ReadCache
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission, LongRequests
 from ingot_repos.access.rules.archive_cpu import ArchiveCpu
@@ -37,11 +42,6 @@ from ingot_repos.app import create_app
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import Signatures
-from ingot_repos.git.history.archive import Archives
-from ingot_repos.git.hooks.hook_questions import HookQuestions
-from ingot_repos.git.protocol.fetch_cache import FetchCache
-from ingot_repos.git.storage.read_cache import ReadCache
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.jobs.imports import ImportWorkers
 from ingot_repos.lfs.rules.objects import LfsFiles, LfsObjects
 from ingot_repos.lfs.rules.pushes import LfsPushes
@@ -333,17 +333,3 @@ def arranged_world(
     world = World(url, folder, identity=copy.deepcopy(identity), **settings)
     world.arranged = result
     return world
-
-
-class GitLog:
-    """Command lines out of the file that the recording git writes."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def __iter__(self) -> Iterator[list[str]]:
-        text = self._file.read_bytes() if self._file.exists() else b""
-        return (line.decode(errors="replace").split("\x1f")[:-1] for line in text.split(b"\x1e")[:-1])
-
-    def clear(self) -> None:
-        self._file.unlink(missing_ok=True)

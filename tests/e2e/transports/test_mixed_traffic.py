@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 from tests.e2e.history import PATIENCE, GitFailed, commit_file, git, refs
 
-from ingot_repos.git.process.errors import PackedByAnother
-from ingot_repos.git.storage.packs import pack_repository
+from ingot_git.process.errors import PackedByAnother
+from ingot_git.storage.packs import pack_repository
 
 EXCHANGES = int(os.environ.get("INGOT_TEST_GIT_EXCHANGES", "20"))
 AT_ONCE = 8

@@ -10,9 +10,9 @@ from ingot_chassis.db.tables import chassis_tables
 from ingot_chassis.errors import CannotStart, DatabaseNewer
 from ingot_chassis.events.doctor import examine, examine_space
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.storage.storage import Storage
 from ingot_hooks.deliveries.jobs.lag import examine_deliveries
 from ingot_mail.mails.jobs.retention import examine_mails
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.upkeep.rules.examinations import examine_storage
 from ingot_standalone.data_folder import DataFolder
 from ingot_standalone.schemas import SCHEMAS

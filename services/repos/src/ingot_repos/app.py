@@ -36,6 +36,14 @@ from ingot_contracts.repos.events import (
     MirrorPushRequested,
     MirrorSyncRequested,
 )
+from ingot_git.history.archive import Archives
+from ingot_git.hooks.hook_questions import HookQuestions
+from ingot_git.hooks.update_hook import hooks_folder
+from ingot_git.process.errors import GitUnsupported, HooksNotRun
+from ingot_git.process.version import require_git
+from ingot_git.protocol.fetch_cache import FetchCache
+from ingot_git.storage.read_cache import ReadCache
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.api import collaborators, deploy_keys, failures, invitations, repository_teams
 from ingot_repos.access.api.request import RepositoryRequest, release_slots
 from ingot_repos.access.rules.account_copies import AccountCopies
@@ -65,14 +73,6 @@ from ingot_repos.files.api import git_objects as git_data
 from ingot_repos.forks.api import creation as forks
 from ingot_repos.forks.api import parents, upstreams
 from ingot_repos.forks.jobs import ForkJobs
-from ingot_repos.git.history.archive import Archives
-from ingot_repos.git.hooks.hook_questions import HookQuestions
-from ingot_repos.git.hooks.update_hook import hooks_folder
-from ingot_repos.git.process.errors import GitUnsupported, HooksNotRun
-from ingot_repos.git.process.version import require_git
-from ingot_repos.git.protocol.fetch_cache import FetchCache
-from ingot_repos.git.storage.read_cache import ReadCache
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import api as imports
 from ingot_repos.imports import internal as import_pages
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker

@@ -3,8 +3,8 @@
 import pytest
 
 from ingot_chassis.errors import TooManyRequests
+from ingot_git.process.errors import GitTooExpensive
 from ingot_repos.access.rules.archive_cpu import BUDGET, REFUSED_SECONDS, WINDOW, ArchiveCpu
-from ingot_repos.git.process.errors import GitTooExpensive
 
 
 class Clock:

@@ -7,8 +7,8 @@ import pygit2
 import pytest
 from structlog.testing import capture_logs
 
-from ingot_repos.git.changes import file_changes as git_file_changes
-from ingot_repos.git.process.errors import ObjectNotFound, RepositoryDamaged
+from ingot_git.changes import file_changes as git_file_changes
+from ingot_git.process.errors import ObjectNotFound, RepositoryDamaged
 from ingot_testing.service import serve
 
 from ..world import Person, World, commit, git, work_tree

@@ -11,10 +11,10 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportPage
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_git.history.bundles import write_bundle
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
-from ingot_repos.git.history.bundles import write_bundle
 from ingot_repos.imports.clients.archive import verify
 from ingot_repos.imports.clients.archive_layout import MOST_PAGE_BYTES
 from ingot_repos.imports.clients.source import KINDS

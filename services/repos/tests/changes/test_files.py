@@ -10,19 +10,19 @@ import pygit2
 import pytest
 
 from ingot_chassis.errors import Invalid
+from ingot_git.changes import file_changes as git_file_changes
+from ingot_git.changes import patches
+from ingot_git.changes.file_changes import FileChange, NewCommit
+from ingot_git.process.configuration import CONFIG
+from ingot_git.process.cpu_time import CpuLimit
+from ingot_git.refs.refs import set_ref
+from ingot_git.testing.builders import AUTHOR, commit, commit_of_tree, million_files, set_branches
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.changes.rules.files import CommitRequest, FileEditor
-from ingot_repos.git.changes import file_changes as git_file_changes
-from ingot_repos.git.changes import patches
-from ingot_repos.git.changes.file_changes import FileChange, NewCommit
-from ingot_repos.git.process.configuration import CONFIG
-from ingot_repos.git.process.cpu_time import CpuLimit
-from ingot_repos.git.refs.refs import set_ref
 from ingot_repos.protection.rules.decisions import actor_of, rules_of
 from ingot_repos.pushes.rules.ref_updates import RefUpdates
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import AUTHOR, commit, commit_of_tree, million_files, set_branches
 from ..world import World, git
 
 C = "/api/v1/repos/ann/app/contents"

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ingot_git.history.commits import CommitInfo, Person
 from ingot_repos.catalog.store import accounts
 from ingot_repos.changes.store import rules_and_logins
-from ingot_repos.git.history.commits import CommitInfo, Person
 from ingot_repos.presentation.rules.presenter import author_addresses
 from ingot_repos.protection import store as protections
 from ingot_repos.protection.store import BranchRule, read_rule

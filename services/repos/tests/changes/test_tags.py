@@ -3,12 +3,12 @@
 import pytest
 from pygit2.enums import ObjectType
 
-from ingot_repos.git.refs.refs import set_ref
-from ingot_repos.git.refs.tag_targets import DEEPEST
+from ingot_git.refs.refs import set_ref
+from ingot_git.refs.tag_targets import DEEPEST
+from ingot_git.testing.builders import commit
 from ingot_testing.service import count_statements
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit
 from ..world import git
 
 T = "/api/v1/repos/ann/app/tags"

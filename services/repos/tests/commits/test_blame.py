@@ -4,12 +4,12 @@ from urllib.parse import quote
 
 import pytest
 
-from ingot_repos.git.history import blame as git_blame
-from ingot_repos.git.history.blame import BlamedLines, parse
-from ingot_repos.git.process.cpu_time import CpuLimit
+from ingot_git.history import blame as git_blame
+from ingot_git.history.blame import BlamedLines, parse
+from ingot_git.process.cpu_time import CpuLimit
+from ingot_git.testing.builders import commit, set_branches
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, set_branches
 
 # Nothing here depends on the kind of database.
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

@@ -3,13 +3,13 @@
 import pytest
 from pygit2.enums import FileMode
 
-from ingot_repos.git.history.commits import whole
-from ingot_repos.git.history.history import WALKED, HistoryFilter, history_page
-from ingot_repos.git.storage.read_cache import SharedCache
+from ingot_git.history.commits import whole
+from ingot_git.history.history import WALKED, HistoryFilter, history_page
+from ingot_git.storage.read_cache import SharedCache
+from ingot_git.testing.builders import commit, raw_commit, set_branches
 from ingot_testing.service import count_statements
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, raw_commit, set_branches
 from ..world import git
 
 # Nothing here depends on the kind of database.
@@ -97,7 +97,7 @@ async def test_an_account_with_the_address_is_named(world, ann, app):
 
 @pytest.mark.parametrize("walked", [1, WALKED])
 async def test_filters_of_the_history(ann, app, monkeypatch, walked):
-    monkeypatch.setattr("ingot_repos.git.history.history.WALKED", walked)
+    monkeypatch.setattr("ingot_git.history.history.WALKED", walked)
     for query, expected in FILTERS:
         assert shas(await ann.get(f"{L}?{query}")) == [app[name] for name in expected], query
 
@@ -127,7 +127,7 @@ async def test_following_links_reads_every_commit_once(world, ann, app):
 
 @pytest.mark.parametrize("walked", [1, WALKED])
 async def test_paths_are_followed_as_git_follows_them(world, ann, app, monkeypatch, walked):
-    monkeypatch.setattr("ingot_repos.git.history.history.WALKED", walked)
+    monkeypatch.setattr("ingot_git.history.history.WALKED", walked)
     repo = opened(world, app["id"])
     a = commit(repo, {"a": b"1", "d/b": b"1"}, message="a")
     b = commit(repo, {"a": b"2", "d/b": b"1"}, [a], "b")
@@ -152,7 +152,7 @@ async def test_an_empty_repository_has_no_history(ann):
 
 
 async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, app, monkeypatch):
-    monkeypatch.setattr("ingot_repos.git.history.history.WALKED", 3)
+    monkeypatch.setattr("ingot_git.history.history.WALKED", 3)
     repo, totals = opened(world, app["id"]), SharedCache()
     tip = app["third"]
     for number in range(20):
@@ -172,7 +172,7 @@ async def test_a_history_that_is_too_long_is_counted_as_far_as_one_looks(world, 
 
 @pytest.mark.parametrize("counted_here", [1, 4, 100])
 async def test_every_page_is_the_same_whoever_lists_it(world, app, monkeypatch, counted_here):
-    monkeypatch.setattr("ingot_repos.git.history.history.WALKED", counted_here)
+    monkeypatch.setattr("ingot_git.history.history.WALKED", counted_here)
     repo, tip = opened(world, app["id"]), app["third"]
     hidden = commit(repo, {"n": b"hidden"}, [tip])
     merged = tip
@@ -202,7 +202,7 @@ async def test_every_page_is_the_same_whoever_lists_it(world, app, monkeypatch, 
 async def test_what_changed_a_path_is_found_by_git_where_the_history_is_long(
     world, app, monkeypatch, git_log
 ):
-    monkeypatch.setattr("ingot_repos.git.history.history.WALKED", 50)
+    monkeypatch.setattr("ingot_git.history.history.WALKED", 50)
     repo, tip = opened(world, app["id"]), app["third"]
     for number in range(60):
         tip = commit(repo, {"n": b"%d" % number, "rare": b"%d" % (number // 55)}, [tip])

@@ -4,8 +4,9 @@ from functools import partial
 
 import pytest
 
+from ingot_git.testing.builders import commit, set_ref
+
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, set_ref
 
 C = "/repos/ann/app/compare"
 

@@ -4,14 +4,14 @@ import pygit2
 import pytest
 from sqlalchemy import update
 
+from ingot_git.history.languages import MOST_BYTES, language_of, languages_of
+from ingot_git.history.licenses import license_of, licenses_column
+from ingot_git.storage.read_cache import SharedCache
+from ingot_git.testing.builders import commit, set_branches
 from ingot_repos.catalog.store.tables import repository
-from ingot_repos.git.history.languages import MOST_BYTES, language_of, languages_of
-from ingot_repos.git.history.licenses import license_of, licenses_column
-from ingot_repos.git.storage.read_cache import SharedCache
 from ingot_repos.repositories.rules.templates import LICENSES
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, set_branches
 from ..world import commit as commit_file
 from ..world import git, work_tree
 

@@ -7,11 +7,11 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_repos.git.process.errors import SigningFailed
+from ingot_git.process.errors import SigningFailed
+from ingot_git.testing import builders
+from ingot_git.testing.builders import LINES, set_branches
 
-from .. import git_builders as builders
 from ..code_world import opened
-from ..git_builders import LINES, set_branches
 from ..protection.test_protections import protect
 from ..signing_keys import ADDRESS, NAME, key_file, signing
 from ..world import World

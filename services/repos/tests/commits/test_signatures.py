@@ -10,11 +10,11 @@ from pygit2.enums import ObjectType
 from pysequoia import ArmorKind, Sig, SignatureMode, Tsk, armor, sign
 
 from ingot_contracts.identity.credentials import SignatureKey
+from ingot_git.history.signatures import CommitSignature
+from ingot_git.testing.builders import set_branches
 from ingot_repos.commits.rules.signatures import Signed
-from ingot_repos.git.history.signatures import CommitSignature
 
 from ..code_world import opened
-from ..git_builders import set_branches
 
 # Nothing here depends on the kind of database.
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

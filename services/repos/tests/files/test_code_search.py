@@ -7,11 +7,11 @@ import pytest
 from pygit2.enums import FileMode
 
 from ingot_chassis.errors import Unavailable
-from ingot_repos.git.history import code_search
-from ingot_repos.git.process.cpu_time import CpuLimit
+from ingot_git.history import code_search
+from ingot_git.process.cpu_time import CpuLimit
+from ingot_git.testing.builders import commit, commit_of_tree, million_files, set_branches
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, commit_of_tree, million_files, set_branches
 
 # Nothing here depends on the kind of database.
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

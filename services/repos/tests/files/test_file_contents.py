@@ -10,16 +10,16 @@ import pygit2
 import pytest
 from pygit2.enums import ObjectType
 
+from ingot_git.history import last_changes
+from ingot_git.history.commits import whole
+from ingot_git.history.file_contents import contents_at
+from ingot_git.storage.read_cache import ReadCache
+from ingot_git.testing.builders import commit, set_branches
 from ingot_repos.files.api import file_contents
-from ingot_repos.git.history import last_changes
-from ingot_repos.git.history.commits import whole
-from ingot_repos.git.history.file_contents import contents_at
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_testing.non_empty import non_empty
 from ingot_testing.service import count_statements
 
 from ..code_world import MODULES, opened, repository_with_history
-from ..git_builders import commit, set_branches
 from ..world import git
 
 # Nothing here depends on the kind of database.

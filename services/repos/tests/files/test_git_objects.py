@@ -5,11 +5,11 @@ import base64
 import pygit2
 import pytest
 
-from ingot_repos.git.refs.refs import set_ref
+from ingot_git.refs.refs import set_ref
+from ingot_git.testing.builders import commit, set_branches
 from ingot_testing.service import count_statements
 
 from ..code_world import SECOND, opened, repository_with_history
-from ..git_builders import commit, set_branches
 from ..world import git
 
 # Nothing here depends on the kind of database.

@@ -4,6 +4,8 @@ from base64 import b64encode
 
 import pytest
 
+from ingot_git.testing.builders import commit as commit_of
+from ingot_git.testing.builders import set_branches
 from ingot_repos.files.rules import (
     MOST_BYTES,
     MOST_PARTS,
@@ -15,8 +17,6 @@ from ingot_repos.files.rules import (
 )
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit as commit_of
-from ..git_builders import set_branches
 
 BUG = """---
 name: Bug

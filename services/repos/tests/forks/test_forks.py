@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
+from ingot_git.process.command import run_git
+from ingot_git.storage import forks as git_forks
 from ingot_repos.catalog.store import repositories
-from ingot_repos.git.process.command import run_git
-from ingot_repos.git.storage import forks as git_forks
 from ingot_repos.repositories.api import repositories as api_repositories
 from ingot_testing.service import change_at_once
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from ingot_git.changes import merge
+from ingot_git.history.heads import BorrowedHead
 from ingot_repos.forks.rules import upstreams
-from ingot_repos.git.changes import merge
-from ingot_repos.git.history.heads import BorrowedHead
 
 from ..protection.test_protections import protect
 

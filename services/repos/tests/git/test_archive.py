@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from ingot_git.history.archive import MAX_CPU, ArchiveName, Archives, stream_archive
+from ingot_git.process.command import MIB
+from ingot_git.process.errors import GitFailed, InvalidName
+from ingot_git.storage.packs import is_in_use
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.builders import COSTLY, SIMILAR_FILES, commit, set_branches
 from ingot_repos.access.rules.admission import ARCHIVES_AT_ONCE
 from ingot_repos.access.rules.archive_cpu import BUDGET
-from ingot_repos.git.history.archive import MAX_CPU, ArchiveName, Archives, stream_archive
-from ingot_repos.git.process.command import MIB
-from ingot_repos.git.process.errors import GitFailed, InvalidName
-from ingot_repos.git.storage.packs import is_in_use
-from ingot_repos.git.storage.storage import Storage
 
-from ..git_builders import COSTLY, SIMILAR_FILES, commit, set_branches
 from ..world import git
 
 A = "/repos/ann/app/archive/master"

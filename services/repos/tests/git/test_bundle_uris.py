@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pygit2
 import pytest
 
-from ingot_repos.git.protocol.bundle_uris import list_of_bundles
-from ingot_repos.git.protocol.fetch_requests import BUNDLE_URI, FetchRequest
-from ingot_repos.git.protocol.smart_http import FLUSH, pkt_line
+from ingot_git.protocol.bundle_uris import list_of_bundles
+from ingot_git.protocol.fetch_requests import BUNDLE_URI, FetchRequest
+from ingot_git.protocol.smart_http import FLUSH, pkt_line
+from ingot_git.testing import builders
 
-from .. import git_builders
 from ..world import git, work_tree
 
 REFS = "/ann/app.git/info/refs?service=git-upload-pack"
@@ -45,7 +45,7 @@ class Work:
 
     def commit(self, time, files, *parents):
         who = pygit2.Signature("Ann", "ann@example.org", int(time.timestamp()))
-        tree = self.repo[git_builders.commit(self.repo, files)].tree_id
+        tree = self.repo[builders.commit(self.repo, files)].tree_id
         return str(self.repo.create_commit(None, who, who, "x\n", tree, list(parents)))
 
     async def push(self, commit):

@@ -8,12 +8,12 @@ import pygit2
 import pytest
 
 from ingot_chassis.errors import Unavailable
-from ingot_repos.git.process import spools
-from ingot_repos.git.process.errors import GitError, GitTimedOut
-from ingot_repos.git.protocol import fetch_cache
-from ingot_repos.git.protocol.fetch_cache import WINDOW, FetchCache
-from ingot_repos.git.storage.generation import read_generation
-from ingot_repos.git.storage.packs import pack_repository
+from ingot_git.process import spools
+from ingot_git.process.errors import GitError, GitTimedOut
+from ingot_git.protocol import fetch_cache
+from ingot_git.protocol.fetch_cache import WINDOW, FetchCache
+from ingot_git.storage.generation import read_generation
+from ingot_git.storage.packs import pack_repository
 from ingot_repos.upkeep.jobs.upkeep import PACK_EVERY
 
 from ..world import commit, git

@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack
 import pytest
 
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_git.process.errors import BodyRefused
+from ingot_git.protocol import fetch_requests
+from ingot_git.protocol.fetch_requests import ENDS_OF_HAVES, MOST_HAVES, FetchRequest, RequestReader
+from ingot_git.protocol.smart_http import pkt_line
+from ingot_git.refs.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.access.rules.admission import LongRequests
 from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
-from ingot_repos.git.process.errors import BodyRefused
-from ingot_repos.git.protocol import fetch_requests
-from ingot_repos.git.protocol.fetch_requests import ENDS_OF_HAVES, MOST_HAVES, FetchRequest, RequestReader
-from ingot_repos.git.protocol.smart_http import pkt_line
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.transport.rules import fetches as git_fetches
 
 from ..ssh_world import Client, Key, ssh_before

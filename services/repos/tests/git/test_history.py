@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from ingot_repos.git.history import compare
-from ingot_repos.git.history.commits import whole
-from ingot_repos.git.history.history import HistoryFilter, history_page
-from ingot_repos.git.history.lfs_pointers import pointers_between
-from ingot_repos.git.history.objects import is_reachable, tip_to_hide
-from ingot_repos.git.history.push_changes import ReadLimits, read_push_changes
-from ingot_repos.git.refs.refs import set_ref
-from ingot_repos.git.storage.read_cache import SharedCache
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.history import compare
+from ingot_git.history.commits import whole
+from ingot_git.history.history import HistoryFilter, history_page
+from ingot_git.history.lfs_pointers import pointers_between
+from ingot_git.history.objects import is_reachable, tip_to_hide
+from ingot_git.history.push_changes import ReadLimits, read_push_changes
+from ingot_git.refs.refs import set_ref
+from ingot_git.storage.read_cache import SharedCache
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.builders import commit, raw_commit
+from ingot_git.testing.graphs import written_graph
 from ingot_testing.non_empty import non_empty
 
-from ..git_builders import commit, raw_commit
-from ..graphs import written_graph
 from ..world import git, work_tree
 
 LONG_AGO, YOUNG = 1_000, 1_600_000_000

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from ingot_repos.git.history.lfs_pointers import Pointer, pointers_between, read_pointer
+from ingot_git.history.lfs_pointers import Pointer, pointers_between, read_pointer
+from ingot_git.testing.builders import commit_of_tree, million_files
 
-from ..git_builders import commit_of_tree, million_files
 from ..lfs_client import FILE, ask, download, oid_of, path, pointer_of, put, upload
 from ..world import commit, git, work_tree
 

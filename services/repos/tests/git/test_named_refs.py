@@ -8,14 +8,14 @@ import pygit2
 import pytest
 from pygit2.enums import ObjectType
 
-from ingot_repos.git.history.named_refs import named_ref, named_root, split_named_path
-from ingot_repos.git.history.new_objects import create_tag
-from ingot_repos.git.process.errors import RefNotFound
-from ingot_repos.git.refs.refs import ZERO_OID, set_ref
-from ingot_repos.git.refs.tag_targets import DEEPEST
+from ingot_git.history.named_refs import named_ref, named_root, split_named_path
+from ingot_git.history.new_objects import create_tag
+from ingot_git.process.errors import RefNotFound
+from ingot_git.refs.refs import ZERO_OID, set_ref
+from ingot_git.refs.tag_targets import DEEPEST
+from ingot_git.testing.builders import AUTHOR, commit
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import AUTHOR, commit
 
 R = "/repos/ann/app"
 FILES = {"secret.txt": b"the secret\n", ".editorconfig": b"root = true\n[*]\nindent_size = 3\n"}

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pygit2
 import pytest
 
-import ingot_repos.git.storage.packs
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, update_refs
-from ingot_repos.git.storage.packs import check_repository, in_use, pack_repository
+import ingot_git.storage.packs
+from ingot_git.refs.refs import ZERO_OID, RefChange, update_refs
+from ingot_git.storage.packs import check_repository, in_use, pack_repository
+from ingot_git.testing.builders import commit as commit_to
 
-from ..git_builders import commit as commit_to
 from ..ssh_world import Client, Key, ssh_before
 from ..world import commit, git
 
@@ -121,7 +121,7 @@ async def test_a_pack_that_is_pushed_again_while_it_is_pruned_is_there(
     """git keeps the existing file and drops the new one. Only the refs or the running push show that it is
     needed."""
     tip = await two_pushes_of_one_branch(ann, path, git_url, tmp_path)
-    run, push = ingot_repos.git.storage.packs._run, in_use(path)
+    run, push = ingot_git.storage.packs._run, in_use(path)
 
     def push_meanwhile(copy, args):
         if "--cruft" in args.options:
@@ -133,7 +133,7 @@ async def test_a_pack_that_is_pushed_again_while_it_is_pruned_is_there(
                 (path / "refs/heads/again").write_text(f"{tip}\n")
                 push.__exit__(None, None, None)
 
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_run", push_meanwhile)
+    monkeypatch.setattr(ingot_git.storage.packs, "_run", push_meanwhile)
     assert pack_repository(path, grace=DAY)
     if ends == "later":
         update_refs(path, [RefChange("refs/heads/again", ZERO_OID, tip)])
@@ -155,7 +155,7 @@ async def test_what_comes_while_git_packs_is_no_failure_and_stays(path, monkeypa
     """Its objects are not in the copy, so its refs are not either."""
     for bitmap in packs(path, "bitmap").values():
         bitmap.unlink()
-    run, repo = ingot_repos.git.storage.packs._run, pygit2.Repository(str(path))
+    run, repo = ingot_git.storage.packs._run, pygit2.Repository(str(path))
 
     def commit_meanwhile(copy, args):
         for option in args.options:
@@ -164,7 +164,7 @@ async def test_what_comes_while_git_packs_is_no_failure_and_stays(path, monkeypa
                 update_refs(path, [RefChange(f"refs/heads/{option.strip('-=2')}", ZERO_OID, tip)])
         run(copy, args)
 
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_run", commit_meanwhile)
+    monkeypatch.setattr(ingot_git.storage.packs, "_run", commit_meanwhile)
     pack_repository(path, grace=DAY)
     assert {"cruft", "geometric"} < set(repo.branches.local)
     assert check_repository(path) == ""

@@ -11,15 +11,13 @@ import httpx
 import pygit2
 import pytest
 
-import ingot_repos.git.storage.packs
+import ingot_git.storage.packs
 from ingot_chassis.jobs.workers import Workers
-from ingot_repos.app import fsck
-from ingot_repos.catalog.store.upkeep import WRITES
-from ingot_repos.git.history.reachability import only_in
-from ingot_repos.git.process.errors import PackedByAnother
-from ingot_repos.git.protocol.smart_http import pkt_line
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, list_refs, update_refs
-from ingot_repos.git.storage.packs import (
+from ingot_git.history.reachability import only_in
+from ingot_git.process.errors import PackedByAnother
+from ingot_git.protocol.smart_http import pkt_line
+from ingot_git.refs.refs import ZERO_OID, RefChange, list_refs, update_refs
+from ingot_git.storage.packs import (
     check_repository,
     in_use,
     is_in_use,
@@ -27,12 +25,14 @@ from ingot_repos.git.storage.packs import (
     repack_lock,
     write_due_commit_graph,
 )
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.graphs import written_graph
+from ingot_repos.app import fsck
+from ingot_repos.catalog.store.upkeep import WRITES
 from ingot_repos.placement.rules.job_kinds import on_shard
 from ingot_repos.upkeep.jobs.upkeep import CHECK, DAMAGED, PACK, UNCHECKED
 from ingot_repos.upkeep.rules.examinations import examine_storage
 
-from ..graphs import written_graph
 from ..world import commit, git, work_tree
 
 DAY = timedelta(days=1)
@@ -105,7 +105,7 @@ async def test_a_commit_graph_is_written_when_many_objects_have_come(path, monke
     write_due_commit_graph(path)
     written = path / "objects/info/commit-graph"
     assert not written.exists()
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_NEW_INDEX_BYTES", 100)
+    monkeypatch.setattr(ingot_git.storage.packs, "_NEW_INDEX_BYTES", 100)
     with repack_lock(path):
         write_due_commit_graph(path)
         assert not written.exists()
@@ -117,7 +117,7 @@ async def test_a_commit_graph_is_written_when_many_objects_have_come(path, monke
 
 
 async def test_very_many_loose_refs_become_one_list(ann, base, path, git_url, tmp_path, monkeypatch):
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_MOST_LOOSE_REFS", 1)
+    monkeypatch.setattr(ingot_git.storage.packs, "_MOST_LOOSE_REFS", 1)
     before = list_refs(pygit2.Repository(str(path)))
     pack_repository(path, grace=DAY)
     assert [file for file in path.glob("refs/heads/*") if file.is_file()] == []
@@ -273,7 +273,7 @@ def commit_again(repo, blob):
 async def test_a_change_that_comes_back_to_what_waits_to_be_pruned_loses_nothing(
     long_unneeded, path, monkeypatch, begins
 ):
-    run, blobs = ingot_repos.git.storage.packs._run, []
+    run, blobs = ingot_git.storage.packs._run, []
 
     def write_meanwhile(path, args):
         if "--cruft" in args.options:
@@ -283,7 +283,7 @@ async def test_a_change_that_comes_back_to_what_waits_to_be_pruned_loses_nothing
     if begins == "before":
         blobs.append(write_again(long_unneeded))
     else:
-        monkeypatch.setattr("ingot_repos.git.storage.packs._run", write_meanwhile)
+        monkeypatch.setattr("ingot_git.storage.packs._run", write_meanwhile)
     await asyncio.to_thread(pack_repository, path, grace=DAY)
     commit_again(long_unneeded, blobs[0])
     assert check_repository(path) == ""
@@ -452,7 +452,7 @@ async def test_all_repositories_are_checked_at_once(world, ann, base, upkeep):
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_takes_git_too_long_waits_as_long_as_all_others(world, base, upkeep, monkeypatch):
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_TIME_LIMIT", 0.0)
+    monkeypatch.setattr(ingot_git.storage.packs, "_TIME_LIMIT", 0.0)
     await upkeep.plan()
     await work(world, upkeep)
     (row,) = await world.rows("upkeep")
@@ -476,7 +476,7 @@ async def test_what_killed_gits_have_written_of_packs_goes(world, base, path, up
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypatch):
-    index, looks, run = packs(path, "idx")[0], [], ingot_repos.git.storage.packs._run
+    index, looks, run = packs(path, "idx")[0], [], ingot_git.storage.packs._run
 
     def look(*args):
         """On the first call, git has read a ref whose commit is not in its list of objects."""
@@ -487,7 +487,7 @@ async def test_what_is_pushed_while_git_looks_is_no_damage(base, path, monkeypat
             if looks[-1] is not None:
                 looks[-1].rename(index)
 
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_run", look)
+    monkeypatch.setattr(ingot_git.storage.packs, "_run", look)
     assert check_repository(path) == ""
     assert len(looks) == 2
 
@@ -503,7 +503,7 @@ async def test_a_repository_that_was_deleted_meanwhile_is_no_failure(world, ann,
 async def test_a_repository_that_is_deleted_while_it_is_checked_is_not_damaged(
     world, ann, base, upkeep, monkeypatch
 ):
-    path, run = world.components.storage.path(base), ingot_repos.git.storage.packs._run
+    path, run = world.components.storage.path(base), ingot_git.storage.packs._run
     loop, calls = asyncio.get_running_loop(), []
 
     async def delete():
@@ -517,7 +517,7 @@ async def test_a_repository_that_is_deleted_while_it_is_checked_is_not_damaged(
         calls.append(args)
         run(*args)
 
-    monkeypatch.setattr(ingot_repos.git.storage.packs, "_run", delete_and_run)
+    monkeypatch.setattr(ingot_git.storage.packs, "_run", delete_and_run)
     assert await upkeep.check_now(base) == ""
     assert calls
 

@@ -3,10 +3,10 @@ reopened."""
 
 import pytest
 
-from ingot_repos.git.history.visible_objects import missing_from_history
-from ingot_repos.git.refs.pull_heads import changes_of_state, head_ref
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, delete_ref, list_refs, set_ref
-from ingot_repos.git.storage.generation import read_generation
+from ingot_git.history.visible_objects import missing_from_history
+from ingot_git.refs.pull_heads import changes_of_state, head_ref
+from ingot_git.refs.refs import ZERO_OID, RefChange, delete_ref, list_refs, set_ref
+from ingot_git.storage.generation import read_generation
 
 from ..code_world import opened
 from ..world import commit, git

@@ -12,11 +12,11 @@ import time
 import pygit2
 import pytest
 
-from ingot_repos.git.process.errors import RepositoryDamaged, RepositorySuspect
-from ingot_repos.git.storage import read_watch
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.process.errors import RepositoryDamaged, RepositorySuspect
+from ingot_git.storage import read_watch
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.builders import commit, set_branches
 
-from ..git_builders import commit, set_branches
 from ..shards.test_moves import make_due
 from ..world import commit as commit_in
 from ..world import git
@@ -25,7 +25,7 @@ from .test_packs import damage_one, kinds, work
 READER = """
 import asyncio, signal, sys, time
 from pathlib import Path
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.storage import Storage
 
 async def main():
     storage = Storage(Path(sys.argv[1]), threads=int(sys.argv[3]))
@@ -81,8 +81,8 @@ COMPARER = """
 import asyncio, signal, sys
 from functools import partial
 from pathlib import Path
-from ingot_repos.git.history.heads import with_borrowed_head, with_head
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.history.heads import with_borrowed_head, with_head
+from ingot_git.storage.storage import Storage
 
 async def main():
     storage = Storage(Path(sys.argv[1]))

@@ -11,15 +11,14 @@ import pygit2
 import pytest
 from pygit2.enums import FileMode
 
-from ingot_repos.git.changes import merge as merges
-from ingot_repos.git.changes.merge import merge, update
-from ingot_repos.git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
-from ingot_repos.git.history.objects import read_blob
-from ingot_repos.git.process.errors import MergeConflict, MergeTooExpensive
-from ingot_repos.git.refs.refs import list_refs
-from ingot_repos.git.storage.storage import Storage
-
-from ..git_builders import (
+from ingot_git.changes import merge as merges
+from ingot_git.changes.merge import merge, update
+from ingot_git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
+from ingot_git.history.objects import read_blob
+from ingot_git.process.errors import MergeConflict, MergeTooExpensive
+from ingot_git.refs.refs import list_refs
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.builders import (
     AUTHOR,
     LINES,
     commit,
@@ -29,8 +28,9 @@ from ..git_builders import (
     numbers,
     set_branches,
 )
+from ingot_git.testing.work_trees import ENVIRONMENT, run_in_work_tree
+
 from ..signing_keys import read_keys, ssh_key
-from .test_merge import ENVIRONMENT, run_in_work_tree
 
 YOUNG, OLD = 2_000_000_000, 1_000_000_000
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ingot_repos.git.changes import tree_merges
+from ingot_git.changes import tree_merges
+from ingot_git.testing.builders import commit, costly_merge, set_branches
 
 from ..changes.test_files import files_of, text_of
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, costly_merge, set_branches
 
 
 @pytest.fixture

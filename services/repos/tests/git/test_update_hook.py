@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ingot_repos.git.hooks.update_hook import RefRefusal, hook_environment, hooks_folder
+from ingot_git.hooks.update_hook import RefRefusal, hook_environment, hooks_folder
 
 from ..world import commit, git, work_tree
 
@@ -64,7 +64,7 @@ def test_a_volume_that_runs_no_hooks_is_refused(tmp_path):
     if subprocess.run([*mounted, tmp_path, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no volume can be mounted here")
     program = (
-        "import pathlib, ingot_repos.git.hooks.update_hook as one; "
+        "import pathlib, ingot_git.hooks.update_hook as one; "
         f"one.hooks_folder(pathlib.Path({str(tmp_path)!r}))"
     )
     run = [*mounted, tmp_path, sys.executable, "-c", program]

@@ -5,14 +5,14 @@ import contextlib
 import pygit2
 import pytest
 
-from ingot_repos.git.process.bodies import replayed
-from ingot_repos.git.process.errors import GitTooExpensive
-from ingot_repos.git.protocol.smart_http import pkt_line
-from ingot_repos.git.protocol.upload_archive import read_archive_request, upload_archive
-from ingot_repos.git.storage.packs import is_in_use
+from ingot_git.process.bodies import replayed
+from ingot_git.process.errors import GitTooExpensive
+from ingot_git.protocol.smart_http import pkt_line
+from ingot_git.protocol.upload_archive import read_archive_request, upload_archive
+from ingot_git.storage.packs import is_in_use
+from ingot_git.testing.builders import COSTLY, set_branches
+from ingot_git.testing.builders import commit as commit_files
 
-from ..git_builders import COSTLY, set_branches
-from ..git_builders import commit as commit_files
 from ..world import commit, git, work_tree
 
 REQUEST = pkt_line(b"argument master\n") + b"0000"

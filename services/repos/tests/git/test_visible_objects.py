@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from ingot_repos.git.protocol import fetch_requests
-from ingot_repos.git.protocol.smart_http import pkt_line
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, update_refs
+from ingot_git.protocol import fetch_requests
+from ingot_git.protocol.smart_http import pkt_line
+from ingot_git.refs.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.transport.rules import fetches as git_fetches
 
 from ..ssh_world import Client, Key, ssh_before

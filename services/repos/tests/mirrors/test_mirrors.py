@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_repos.git.storage.packs import repack_lock
+from ingot_git.storage.packs import repack_lock
 from ingot_repos.presentation.rules.intervals import pause_after, read_interval
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_repos.upkeep.jobs.maintenance import FAILING, LAG, Maintenance

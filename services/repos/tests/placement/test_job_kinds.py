@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.workers import Workers
-from ingot_repos.git.process.errors import StorageFull
+from ingot_git.process.errors import StorageFull
 from ingot_repos.placement.rules.job_kinds import on_shard
 
 pytestmark = pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

@@ -9,8 +9,8 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from ingot_repos.git.hooks.hook_questions import UNKNOWN, HookQuestions, process_name
-from ingot_repos.git.hooks.update_hook import ANSWER_SECONDS, RefRefusal, hook_environment, hooks_folder
+from ingot_git.hooks.hook_questions import UNKNOWN, HookQuestions, process_name
+from ingot_git.hooks.update_hook import ANSWER_SECONDS, RefRefusal, hook_environment, hooks_folder
 
 from ..code_world import opened
 from ..commits.test_signatures import SshKey, register
@@ -334,7 +334,7 @@ async def test_patterns_that_mean_nothing_are_refused(ann, base, field):
 def test_processes_of_two_containers_have_different_names():
     """The containers of a pod have one host name, and each process is the first one of its own."""
     code = (
-        "import os; os.getpid = lambda: 1\nfrom ingot_repos.git.hooks.hook_questions import process_name\n"
+        "import os; os.getpid = lambda: 1\nfrom ingot_git.hooks.hook_questions import process_name\n"
         "print(process_name())"
     )
     names = {

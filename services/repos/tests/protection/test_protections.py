@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ingot_repos.git.refs.refs import RefChange
+from ingot_git.refs.refs import RefChange
 from ingot_repos.protection.rules.decisions import Actor, rules_of
 from ingot_testing.non_empty import non_empty
 

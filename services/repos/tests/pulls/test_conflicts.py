@@ -2,8 +2,9 @@
 
 import pytest
 
+from ingot_git.testing.builders import commit, set_branches
+
 from ..code_world import opened
-from ..git_builders import commit, set_branches
 from ..protection.test_protections import protect
 
 

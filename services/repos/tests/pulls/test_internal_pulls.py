@@ -2,12 +2,12 @@
 
 import pytest
 
-from ingot_repos.git.changes import tree_merges
+from ingot_git.changes import tree_merges
+from ingot_git.testing import builders
+from ingot_git.testing.builders import LINES, set_branches
 from ingot_repos.pulls.internal import pulls as internal_pulls
 
-from .. import git_builders as builders
 from ..code_world import opened
-from ..git_builders import LINES, set_branches
 from ..protection.test_protections import protect
 from ..world import commit, git
 

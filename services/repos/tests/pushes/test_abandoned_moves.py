@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ingot_repos.git.changes import merge
+from ingot_git.changes import merge
 from ingot_repos.pushes.rules import ref_updates
 from ingot_repos.releases.rules import edits
 from ingot_repos.repositories.internal import lookups

@@ -7,11 +7,11 @@ import zlib
 
 import pytest
 
+from ingot_git.process.errors import BodyRefused
+from ingot_git.protocol.push_reports import PushReport
+from ingot_git.protocol.push_requests import read_push_commands
+from ingot_git.refs.refs import ZERO_OID, RefChange
 from ingot_repos.catalog.store import repositories
-from ingot_repos.git.process.errors import BodyRefused
-from ingot_repos.git.protocol.push_reports import PushReport
-from ingot_repos.git.protocol.push_requests import read_push_commands
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange
 from ingot_repos.protection.rules.decisions import Actor
 from ingot_repos.pushes.rules.proposals import announce, plan, read_options, take_back
 from ingot_testing.service import emitted_types

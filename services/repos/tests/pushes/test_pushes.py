@@ -12,10 +12,10 @@ import pygit2
 import pytest
 
 from ingot_chassis.errors import NotFound
-from ingot_repos.git.history.push_changes import read_push_changes
-from ingot_repos.git.process.disk import FEW_REFS
-from ingot_repos.git.protocol import smart_http
-from ingot_repos.git.refs.refs import RefChange, list_refs, move_ref, ref_target, update_refs
+from ingot_git.history.push_changes import read_push_changes
+from ingot_git.process.disk import FEW_REFS
+from ingot_git.protocol import smart_http
+from ingot_git.refs.refs import RefChange, list_refs, move_ref, ref_target, update_refs
 from ingot_repos.mirrors.rules.push_mirrors import request_pushes
 from ingot_repos.pushes.rules import journal as pushes
 from ingot_repos.pushes.rules import sessions

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ingot_chassis.db.driver import as_sqlalchemy_error
-from ingot_repos.git.hooks.hook_questions import UNKNOWN
+from ingot_git.hooks.hook_questions import UNKNOWN
 from ingot_repos.pushes.rules.rights import (
     BLOCKED,
     ENDED,

@@ -7,10 +7,10 @@ import pytest
 
 from ingot_chassis.errors import BadRequest, Unavailable
 from ingot_contracts.repos.access import AccessLevel
+from ingot_git.process.errors import ClientDisconnected
+from ingot_git.protocol.smart_http import pkt_line
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.store import repositories
-from ingot_repos.git.process.errors import ClientDisconnected
-from ingot_repos.git.protocol.smart_http import pkt_line
 from ingot_repos.protection.rules.decisions import Actor
 from ingot_repos.pushes.rules.pushers import Pusher
 from ingot_repos.pushes.rules.sessions import PushSession

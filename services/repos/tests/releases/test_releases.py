@@ -25,7 +25,7 @@ async def make(person, tag="v1", **more):
 
 
 async def tag_tip(world, repository_id, name):
-    from ingot_repos.git.refs.refs import tag_commit
+    from ingot_git.refs.refs import tag_commit
 
     return await world.components.storage.call(repository_id, tag_commit, name)
 

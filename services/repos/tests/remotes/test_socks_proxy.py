@@ -7,8 +7,8 @@ import pytest
 
 from ingot_chassis.security.egress import Egress, ResolveResult
 from ingot_chassis.security.own_servers import OwnServers, Server
-from ingot_repos.git.remote.remote import FetchProgress, RemoteFailed, list_remote_refs
-from ingot_repos.git.remote.remote import Remote as Reached
+from ingot_git.remote.remote import FetchProgress, RemoteFailed, list_remote_refs
+from ingot_git.remote.remote import Remote as Reached
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 
 from ..remote_world import Remote, bare_source

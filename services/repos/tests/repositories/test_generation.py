@@ -4,11 +4,11 @@ from base64 import b64encode
 
 import pytest
 
-from ingot_repos.git.changes import template_copies
-from ingot_repos.git.changes.template_copies import MOST_PATTERN_BYTES, TOO_LARGE
+from ingot_git.changes import template_copies
+from ingot_git.changes.template_copies import MOST_PATTERN_BYTES, TOO_LARGE
+from ingot_git.testing.builders import commit, set_branches
 
 from ..code_world import opened, repository_with_history
-from ..git_builders import commit, set_branches
 
 T = "/repos/ann/seed"
 FILES = {

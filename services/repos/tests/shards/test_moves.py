@@ -13,9 +13,9 @@ from sqlalchemy import update
 
 from ingot_chassis.clock import now
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_git.storage.copies import ObjectFile
+from ingot_git.storage.packs import in_use
 from ingot_repos.catalog.store.tables import metadata, repository
-from ingot_repos.git.storage.copies import ObjectFile
-from ingot_repos.git.storage.packs import in_use
 from ingot_repos.placement.rules.owners import LOCK_MARGIN
 from ingot_repos.placement.store import shards
 from ingot_repos.pushes.store import refs

@@ -7,7 +7,7 @@ import pytest
 from ingot_chassis.jobs.workers import Workers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_repos.git.storage import copies
+from ingot_git.storage import copies
 from ingot_repos.placement.rules.job_kinds import on_shard
 from ingot_repos.shards.jobs.commands import ShardCommands
 from ingot_repos.shards.jobs.moves import MoveJobs

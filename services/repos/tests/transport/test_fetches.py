@@ -17,12 +17,12 @@ from ingot_chassis.clock import now
 from ingot_chassis.errors import NotFound
 from ingot_chassis.peers.asgi import http_scope
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_git.protocol import fetch_requests
+from ingot_git.protocol.fetch_requests import FetchRequest
+from ingot_git.protocol.smart_http import pkt_line
 from ingot_repos.access.rules import read_rights
 from ingot_repos.access.rules.admission import LongRequests
 from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
-from ingot_repos.git.protocol import fetch_requests
-from ingot_repos.git.protocol.fetch_requests import FetchRequest
-from ingot_repos.git.protocol.smart_http import pkt_line
 from ingot_repos.transport.api.exchanges import Exchange
 from ingot_repos.transport.rules import fetches as git_fetches
 from ingot_repos.transport.rules import shared_fetches

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
+from ingot_git.protocol import fetch_cache
+from ingot_git.testing.builders import COSTLY, set_branches
+from ingot_git.testing.builders import commit as commit_files
 from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.store.deploy_keys import deploy_key
 from ingot_repos.catalog.store.tables import account
-from ingot_repos.git.protocol import fetch_cache
 from ingot_repos.transport.ssh.upstreams import AppUpstream
 from ingot_testing.processes import free_port
 from ingot_wire.client import Origin
 
-from ..git_builders import COSTLY, set_branches
-from ..git_builders import commit as commit_files
 from ..ssh_world import Client, Key, ssh_before, ssh_server
 from ..world import commit, git, work_tree
 

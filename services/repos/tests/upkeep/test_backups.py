@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import update
 
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.storage.backups import FolderCopy, alone, list_whole
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.backups import FolderCopy, alone, list_whole
+from ingot_git.storage.storage import Storage
+from ingot_git.testing.builders import commit as commit_to
+from ingot_git.testing.builders import set_branches
 from ingot_repos.settings import Settings
 from ingot_repos.upkeep.jobs.backups import DUMPS, back_up, restore
 
-from ..git_builders import commit as commit_to
-from ..git_builders import set_branches
 from ..lfs_client import FILE, put
 from ..shard_world import two_shards
 from ..shards.test_moves import JOB, fsck, request_move, upload

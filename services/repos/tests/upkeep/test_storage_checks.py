@@ -10,9 +10,9 @@ import pytest
 
 from ingot_chassis.clock import now
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.storage.packs import in_use
+from ingot_git.storage.temporary_files import ABANDONED_SECONDS
 from ingot_repos.catalog.store.tables import metadata
-from ingot_repos.git.storage.packs import in_use
-from ingot_repos.git.storage.temporary_files import ABANDONED_SECONDS
 from ingot_repos.lfs.rules.objects import object_key as lfs_key
 from ingot_repos.lfs.store import objects as lfs_objects
 from ingot_repos.pushes.store import refs

@@ -7,8 +7,8 @@ import msgspec
 from ingot_contracts.issues.events import CommentChanged, IssueChanged, PullRequestChanged, ReviewChanged
 from ingot_contracts.repos.commits import Commit
 from ingot_contracts.repos.events import PushReceived, ReleaseChanged, RepositoryCreated, RepositoryEdited
+from ingot_git.refs.refs import BRANCHES, TAGS, ZERO_OID
 from ingot_repos.activities.store import NewActivity
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID
 
 COMMITS = 5
 """Maximum number of commits of a push that an activity shows."""

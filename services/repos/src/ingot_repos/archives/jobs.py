@@ -13,6 +13,13 @@ from ingot_chassis.jobs.workers import Work
 from ingot_chassis.objects.files import StoredFiles
 from ingot_chassis.objects.store import ObjectStore
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_git.history.bundles import write_bundle
+from ingot_git.history.lfs_pointers import history_pointers
+from ingot_git.process.streaming import in_threads
+from ingot_git.refs.pull_heads import PULLS
+from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
+from ingot_git.remote.remote import Reason
+from ingot_git.storage.storage import Storage
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.writer import ArchiveWriter
@@ -20,13 +27,6 @@ from ingot_repos.archives.store import ExportRow, PageCount
 from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.git.history.bundles import write_bundle
-from ingot_repos.git.history.lfs_pointers import history_pointers
-from ingot_repos.git.process.streaming import in_threads
-from ingot_repos.git.refs.pull_heads import PULLS
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
-from ingot_repos.git.remote.remote import Reason
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.archive_layout import (
     BUNDLE,
     PAGE_OBJECTS,

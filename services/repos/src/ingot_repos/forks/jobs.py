@@ -7,11 +7,11 @@ import structlog
 
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp, Work
+from ingot_git.changes.branches import readable_tips
+from ingot_git.process.errors import RepositoryDamaged, RepositoryNotFound
+from ingot_git.storage.storage import Storage
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.forks.rules import creation as forks
-from ingot_repos.git.changes.branches import readable_tips
-from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter
 
 log = structlog.get_logger()

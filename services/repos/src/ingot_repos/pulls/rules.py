@@ -16,19 +16,16 @@ from ingot_contracts.repos.comparisons import Comparison, DiffCounts, Head, prop
 from ingot_contracts.repos.conflicts import FindConflicts, ResolveConflicts
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
-from ingot_repos.catalog.rules.extra_settings import read_extra_settings
-from ingot_repos.catalog.store.accounts import AccountRow
-from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.changes import conflicts, judged_comparisons, merge
-from ingot_repos.git.changes.file_changes import ChangeRefused
-from ingot_repos.git.changes.proposals import with_proposal
-from ingot_repos.git.changes.tree_merges import CPU_SECONDS
-from ingot_repos.git.history import compare
-from ingot_repos.git.history.commits import Person
-from ingot_repos.git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_head
-from ingot_repos.git.history.lfs_pointers import pointers_between
-from ingot_repos.git.history.new_objects import Signer
-from ingot_repos.git.process.errors import (
+from ingot_git.changes import conflicts, judged_comparisons, merge
+from ingot_git.changes.file_changes import ChangeRefused
+from ingot_git.changes.proposals import with_proposal
+from ingot_git.changes.tree_merges import CPU_SECONDS
+from ingot_git.history import compare
+from ingot_git.history.commits import Person
+from ingot_git.history.heads import MoveBlock, borrowed_head, with_borrowed_head, with_head
+from ingot_git.history.lfs_pointers import pointers_between
+from ingot_git.history.new_objects import Signer
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     InvalidName,
@@ -39,9 +36,12 @@ from ingot_repos.git.process.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.refs.pull_heads import HeadState, changes_of_state, head_ref
-from ingot_repos.git.refs.refs import BRANCHES, RefChange, move_ref, ref_target, update_refs
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.refs.pull_heads import HeadState, changes_of_state, head_ref
+from ingot_git.refs.refs import BRANCHES, RefChange, move_ref, ref_target, update_refs
+from ingot_git.storage.storage import Storage
+from ingot_repos.catalog.rules.extra_settings import read_extra_settings
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.presentation.rules.announcements import person
 from ingot_repos.protection.rules.contents import ContentJudge, ContentRule

@@ -14,10 +14,10 @@ from ingot_chassis.jobs.workers import Work, Workers
 from ingot_chassis.objects.store import ObjectStore
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.identity.events import PurgeRequested
+from ingot_git.history.archive import Archives
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.history.archive import Archives
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.releases.rules.assets import OBJECTS
 from ingot_repos.repositories.rules import deletions

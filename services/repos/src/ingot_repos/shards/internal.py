@@ -10,10 +10,10 @@ from litestar.response import Stream
 from ingot_chassis.errors import BadRequest, Conflict, NotFound
 from ingot_chassis.http.policy import services
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.process.errors import RepositoryDamaged, RepositoryNotFound
+from ingot_git.process.streaming import in_threads
+from ingot_git.storage.copies import Contents, is_object_file, read_contents, read_files
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound
-from ingot_repos.git.process.streaming import in_threads
-from ingot_repos.git.storage.copies import Contents, is_object_file, read_contents, read_files
 from ingot_repos.lfs.rules import objects as lfs_objects
 from ingot_repos.placement.clients import FileList
 from ingot_repos.releases.rules import assets as release_assets

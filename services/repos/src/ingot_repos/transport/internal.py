@@ -10,6 +10,10 @@ from litestar import get, post
 from ingot_chassis.errors import NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.policy import services
 from ingot_chassis.security.sealing import Seal
+from ingot_git.process.errors import GitTooExpensive
+from ingot_git.protocol.sideband import FATAL, packets
+from ingot_git.protocol.upload_archive import read_archive_request, refusal_of_archive, upload_archive
+from ingot_git.storage.generation import read_generation
 from ingot_repos.access.api.limits import Charge, archive_within_limits, require_archive_budget
 from ingot_repos.access.api.policies import (
     find_by_id,
@@ -24,10 +28,6 @@ from ingot_repos.access.rules.ssh_sessions import HostKeys, KeyHolder
 from ingot_repos.access.store import deploy_keys as deploy_key_store
 from ingot_repos.catalog.store import repositories
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.process.errors import GitTooExpensive
-from ingot_repos.git.protocol.sideband import FATAL, packets
-from ingot_repos.git.protocol.upload_archive import read_archive_request, refusal_of_archive, upload_archive
-from ingot_repos.git.storage.generation import read_generation
 from ingot_repos.placement.rules.loads import RepositoryLoads
 from ingot_repos.pushes.api import SshSession, find_session, opened_by_key
 from ingot_repos.pushes.rules.pushers import Pusher

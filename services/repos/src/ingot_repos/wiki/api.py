@@ -9,6 +9,12 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import BadRequest, Invalid, NotFound
 from ingot_contracts.limits import Name, Text
+from ingot_git.history import wiki_pages
+from ingot_git.history.commits import CommitInfo, whole
+from ingot_git.history.file_contents import blob_at
+from ingot_git.history.wiki_pages import PageFile
+from ingot_git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.api.wikis import in_wiki
 from ingot_repos.catalog.rules import wiki_names
@@ -18,12 +24,6 @@ from ingot_repos.commits.api.views import CommitUser, commit_user, named_or_defa
 from ingot_repos.commits.rules.excerpts import clip_for_list
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.files.api.contents import INLINE_BYTES, file_response
-from ingot_repos.git.history import wiki_pages
-from ingot_repos.git.history.commits import CommitInfo, whole
-from ingot_repos.git.history.file_contents import blob_at
-from ingot_repos.git.history.wiki_pages import PageFile
-from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.wiki.rules import PageEditor
 
 NAME_SEGMENT = 8

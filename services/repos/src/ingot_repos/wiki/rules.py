@@ -1,10 +1,10 @@
 """Changes of wiki pages. Each change is a commit on the default branch, with the rules of a push."""
 
 from ingot_chassis.errors import BadRequest, Conflict, Invalid, NotFound
+from ingot_git.changes.file_changes import FileChange
+from ingot_git.history.wiki_pages import PageFile
 from ingot_repos.catalog.rules import wiki_names
 from ingot_repos.changes.rules.files import CommitRequest, FileEditor
-from ingot_repos.git.changes.file_changes import FileChange
-from ingot_repos.git.history.wiki_pages import PageFile
 
 
 class PageEditor:

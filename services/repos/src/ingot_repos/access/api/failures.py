@@ -2,7 +2,7 @@
 
 from ingot_chassis.errors import ApiError, InsufficientStorage, Invalid, NotFound, Unavailable
 from ingot_chassis.http.error_responses import Translations
-from ingot_repos.git.process.errors import (
+from ingot_git.process.errors import (
     GitFailed,
     HooksNotRun,
     RepositoryDamaged,

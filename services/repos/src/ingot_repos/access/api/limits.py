@@ -5,9 +5,9 @@ from contextlib import aclosing
 from functools import partial
 
 from ingot_chassis.http.concurrency import ConcurrencyQueue, caller_of
+from ingot_git.process.errors import GitTooExpensive
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.archive_cpu import ArchiveCpu
-from ingot_repos.git.process.errors import GitTooExpensive
 
 Charge = Callable[[float], None]
 

@@ -9,13 +9,13 @@ from ingot_chassis.http.concurrency import ConcurrencyLimiter, caller_of
 from ingot_chassis.http.database_request import DatabaseRequest
 from ingot_chassis.http.parts import PARTS, Parts
 from ingot_contracts.identity.teams import Team
+from ingot_git.hooks.hook_questions import HookQuestions
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules.admission import Admission
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.transfers import TransferRow
-from ingot_repos.git.hooks.hook_questions import HookQuestions
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.settings import Settings
 

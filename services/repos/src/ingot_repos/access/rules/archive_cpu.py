@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from cachetools import TTLCache
 
 from ingot_chassis.errors import TooManyRequests
-from ingot_repos.git.process.errors import GitTooExpensive
+from ingot_git.process.errors import GitTooExpensive
 
 WINDOW = 60.0
 """Seconds in which the budget of a caller is restored."""

@@ -8,9 +8,9 @@ import msgspec
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.issues import Comment
 from ingot_contracts.repos.repositories import Repository
+from ingot_git.refs.refs import ZERO_OID
 from ingot_repos.activities.rules import EXCERPT, CommitDetails, Details
 from ingot_repos.activities.store import ActivityRow
-from ingot_repos.git.refs.refs import ZERO_OID
 from ingot_repos.presentation.rules.presenter import Presenter
 
 

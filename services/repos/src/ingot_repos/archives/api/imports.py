@@ -10,6 +10,7 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.repos.access import AccessLevel
 from ingot_contracts.repos.repositories import Repository
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import grants
@@ -18,7 +19,6 @@ from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.archives.rules.uploads import FIELD, new_import, read_manifest, receive
 from ingot_repos.catalog.rules import names
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.api import owner_of_new
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.placement.api.forwarding import require_accepting

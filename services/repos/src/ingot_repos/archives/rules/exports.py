@@ -20,13 +20,13 @@ from ingot_chassis.objects.files import FREE, FreeObjects
 from ingot_contracts.repos.events import ExportRequested
 from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_git.remote.remote import Reason
+from ingot_git.storage.storage import Storage
 from ingot_repos.archives import store
 from ingot_repos.archives.store import ExportRow, PageCount
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.git.remote.remote import Reason
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.archive_layout import (
     MOST_PAGE_BYTES,
     ArchivedPerson,

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO
 
 from ingot_chassis.errors import Invalid, TooLarge
-from ingot_repos.git.process.disk import disk_errors
-from ingot_repos.git.refs.refs import is_valid_ref_name
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.process.disk import disk_errors
+from ingot_git.refs.refs import is_valid_ref_name
+from ingot_git.storage.storage import Storage
 from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
 from ingot_repos.imports.clients.source import SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource

@@ -7,7 +7,7 @@ import msgspec
 
 from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import EMAIL, EMAIL_CHARACTERS
-from ingot_repos.git.refs.refs import (
+from ingot_git.refs.refs import (
     LIKE_AN_ID,
     ends_like_an_id,
     is_valid_ref_name,

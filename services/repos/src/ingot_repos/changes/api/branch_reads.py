@@ -8,6 +8,9 @@ from litestar import Response, get
 from ingot_chassis.errors import NotFound
 from ingot_contracts.repos.access import reaches
 from ingot_contracts.repos.commits import Commit
+from ingot_git.changes.branches import Tip, branch_with_tip, page_of_branches
+from ingot_git.process.errors import RefNotFound, RepositoryNotFound
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
@@ -15,9 +18,6 @@ from ingot_repos.changes.store import rules_and_logins
 from ingot_repos.commits.api.views import verifications_of
 from ingot_repos.commits.rules.excerpts import clip_for_list
 from ingot_repos.commits.rules.signatures import UNSIGNED
-from ingot_repos.git.changes.branches import Tip, branch_with_tip, page_of_branches
-from ingot_repos.git.process.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.presentation.rules.presenter import author_addresses
 from ingot_repos.protection.rules.decisions import Actor, Rules, actor_of, may_merge
 from ingot_repos.protection.store import read_rule

@@ -8,15 +8,15 @@ from litestar import Response, delete, patch, post, put
 from ingot_chassis.errors import NotFound
 from ingot_contracts.limits import Name
 from ingot_contracts.repos.access import reaches
+from ingot_git.changes.branches import branch_with_tip
+from ingot_git.process.errors import RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.changes.api.branch_reads import Branch, branch_views
 from ingot_repos.changes.api.files import ref_updates
 from ingot_repos.changes.rules.branches import BranchEditor
-from ingot_repos.git.changes.branches import branch_with_tip
-from ingot_repos.git.process.errors import RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES
-from ingot_repos.git.storage.read_cache import ReadCache
 
 Sha = Annotated[str, msgspec.Meta(max_length=40)]
 

@@ -13,6 +13,14 @@ from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.openapi import response_spec
 from ingot_contracts.limits import Description, Name, Text
 from ingot_contracts.repos.commits import Verification
+from ingot_git.changes.file_changes import FileChange, PreparedCommit
+from ingot_git.changes.patches import prepare_patch
+from ingot_git.changes.reverts import prepare_revert
+from ingot_git.history.history import named_commit
+from ingot_git.history.named_refs import ResolvedName
+from ingot_git.history.signatures import commit_signatures
+from ingot_git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES
 from ingot_repos.access.api.policies import in_repository, own_account
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
@@ -21,14 +29,6 @@ from ingot_repos.changes.rules.files import CommitIdentity, CommitRequest, FileE
 from ingot_repos.commits.api.views import CodePresenter, ContentsResponse, FileCommit, verifications_of
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED
-from ingot_repos.git.changes.file_changes import FileChange, PreparedCommit
-from ingot_repos.git.changes.patches import prepare_patch
-from ingot_repos.git.changes.reverts import prepare_revert
-from ingot_repos.git.history.history import named_commit
-from ingot_repos.git.history.named_refs import ResolvedName
-from ingot_repos.git.history.signatures import commit_signatures
-from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES
 from ingot_repos.protection.rules.contents import ContentJudge
 from ingot_repos.protection.rules.decisions import Rules, actor_of, rules_of
 from ingot_repos.pushes.rules.journal import Pushes

@@ -8,6 +8,13 @@ from litestar import Response, delete, get, post
 from ingot_chassis.errors import Conflict, NotFound
 from ingot_contracts.limits import Name, Text
 from ingot_contracts.repos.commits import Verification
+from ingot_git.history import tags
+from ingot_git.history.named_refs import named_ref
+from ingot_git.history.new_objects import create_tag as create_tag_object
+from ingot_git.history.tags import TagInfo
+from ingot_git.process.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, ref_target
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.catalog.rules import names
@@ -16,13 +23,6 @@ from ingot_repos.commits.api.views import CodePresenter, CommitMeta, CommitUser,
 from ingot_repos.commits.rules.excerpts import clip_tag_for_list
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED, Signatures, Signed
-from ingot_repos.git.history import tags
-from ingot_repos.git.history.named_refs import named_ref
-from ingot_repos.git.history.new_objects import create_tag as create_tag_object
-from ingot_repos.git.history.tags import TagInfo
-from ingot_repos.git.process.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, ref_target
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.presentation.rules.announcements import person
 from ingot_repos.releases.store import releases
 

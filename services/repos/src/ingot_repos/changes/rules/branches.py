@@ -2,13 +2,13 @@
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
+from ingot_git.history.named_refs import named_ref
+from ingot_git.history.reachability import contains
+from ingot_git.process.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES, ZERO_OID, RefChange, ref_target, set_default_branch
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import repositories
-from ingot_repos.git.history.named_refs import named_ref
-from ingot_repos.git.history.reachability import contains
-from ingot_repos.git.process.errors import ObjectNotFound, RefMoved, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange, ref_target, set_default_branch
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
 from ingot_repos.pushes.rules.ref_updates import RefUpdates

@@ -6,18 +6,16 @@ from datetime import datetime
 import msgspec
 
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_repos.catalog.rules import names
-from ingot_repos.catalog.store.accounts import AccountRow
-from ingot_repos.git.changes.file_changes import (
+from ingot_git.changes.file_changes import (
     ChangeRefused,
     FileChange,
     NewCommit,
     PreparedCommit,
     prepare_commit,
 )
-from ingot_repos.git.history.commits import CommitInfo, Person
-from ingot_repos.git.history.new_objects import Signer
-from ingot_repos.git.process.errors import (
+from ingot_git.history.commits import CommitInfo, Person
+from ingot_git.history.new_objects import Signer
+from ingot_git.process.errors import (
     ObjectNotFound,
     RefMoved,
     RefNotFound,
@@ -25,7 +23,9 @@ from ingot_repos.git.process.errors import (
     RepositoryNotFound,
     UnsafeObject,
 )
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.storage import Storage
+from ingot_repos.catalog.rules import names
+from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.presentation.rules.announcements import person
 from ingot_repos.pushes.rules.ref_updates import RefUpdates
 

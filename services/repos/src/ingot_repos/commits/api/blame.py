@@ -7,12 +7,8 @@ from litestar import get
 
 from ingot_chassis.errors import NotFound, TooLarge, Unavailable
 from ingot_contracts.identity.accounts import User
-from ingot_repos.access.api.policies import in_repository
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.commits.api.views import CodePresenter, named_or_default
-from ingot_repos.commits.store import authors as commit_authors
-from ingot_repos.git.history.blame import Blame, BlamedCommit, blame, file_to_blame
-from ingot_repos.git.process.errors import (
+from ingot_git.history.blame import Blame, BlamedCommit, blame, file_to_blame
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     GitTooExpensive,
@@ -22,7 +18,11 @@ from ingot_repos.git.process.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.storage.read_cache import ReadCache
+from ingot_git.storage.read_cache import ReadCache
+from ingot_repos.access.api.policies import in_repository
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.commits.api.views import CodePresenter, named_or_default
+from ingot_repos.commits.store import authors as commit_authors
 
 
 class BlameCommit(msgspec.Struct):

@@ -14,6 +14,21 @@ from litestar.params import QueryParameter
 from ingot_chassis.errors import Conflict, Invalid, NotFound, TooLarge
 from ingot_chassis.http.openapi import TextForms, response_spec
 from ingot_chassis.http.paging import Page
+from ingot_git.history import compare, history
+from ingot_git.history.commit_files import files_of
+from ingot_git.history.commits import CommitInfo
+from ingot_git.history.history import HistoryFilter, HistoryPage
+from ingot_git.history.signatures import CommitSignature
+from ingot_git.process.errors import (
+    GitFailed,
+    GitTimedOut,
+    ObjectNotFound,
+    OutputTooLarge,
+    RefNotFound,
+    RepositoryNotFound,
+)
+from ingot_git.refs.refs import is_empty, is_full_id
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.api.views import (
@@ -25,21 +40,6 @@ from ingot_repos.commits.api.views import (
 )
 from ingot_repos.commits.rules.excerpts import clip_for_list
 from ingot_repos.commits.rules.signatures import UNSIGNED
-from ingot_repos.git.history import compare, history
-from ingot_repos.git.history.commit_files import files_of
-from ingot_repos.git.history.commits import CommitInfo
-from ingot_repos.git.history.history import HistoryFilter, HistoryPage
-from ingot_repos.git.history.signatures import CommitSignature
-from ingot_repos.git.process.errors import (
-    GitFailed,
-    GitTimedOut,
-    ObjectNotFound,
-    OutputTooLarge,
-    RefNotFound,
-    RepositoryNotFound,
-)
-from ingot_repos.git.refs.refs import is_empty, is_full_id
-from ingot_repos.git.storage.read_cache import ReadCache
 
 TEXT_SUFFIXES = (".diff", ".patch")
 

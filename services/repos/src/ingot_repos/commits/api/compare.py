@@ -10,17 +10,10 @@ from litestar import Response, get
 from ingot_chassis.errors import Invalid, NotFound, TooLarge, Unavailable
 from ingot_chassis.http.openapi import response_spec
 from ingot_chassis.http.paging import Page
-from ingot_repos.access.api.policies import in_repository, require_on_disk, resolve, resolve_by_id
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.catalog.store import accounts, repositories
-from ingot_repos.commits.api.commits import CommitParts, full_commits, page_of_diff
-from ingot_repos.commits.api.views import FullCommit
-from ingot_repos.commits.rules.excerpts import clip_for_list
-from ingot_repos.git.history import compare
-from ingot_repos.git.history.comparisons import RefComparison, compare_refs
-from ingot_repos.git.history.heads import with_borrowed_head
-from ingot_repos.git.process.errors import (
+from ingot_git.history import compare
+from ingot_git.history.comparisons import RefComparison, compare_refs
+from ingot_git.history.heads import with_borrowed_head
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     InvalidName,
@@ -29,8 +22,15 @@ from ingot_repos.git.process.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.refs.refs import is_full_id
-from ingot_repos.git.storage.read_cache import ReadCache
+from ingot_git.refs.refs import is_full_id
+from ingot_git.storage.read_cache import ReadCache
+from ingot_repos.access.api.policies import in_repository, require_on_disk, resolve, resolve_by_id
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules.resolved import ResolvedRepository
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.commits.api.commits import CommitParts, full_commits, page_of_diff
+from ingot_repos.commits.api.views import FullCommit
+from ingot_repos.commits.rules.excerpts import clip_for_list
 
 MOST_COMMITS = 250
 """Maximum number of listed commits if no page is requested."""

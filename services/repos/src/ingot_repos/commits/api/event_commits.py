@@ -2,11 +2,11 @@
 
 from ingot_contracts.limits import Omitted
 from ingot_contracts.repos.commits import Commit
+from ingot_git.history.push_changes import read_commit_changes
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.store import accounts
 from ingot_repos.commits.rules.excerpts import PUSH_EVENT_BOUNDS, omitted_from
-from ingot_repos.git.history.push_changes import read_commit_changes
 from ingot_repos.presentation.rules.presenter import author_addresses
 
 

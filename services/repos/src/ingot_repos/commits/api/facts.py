@@ -3,12 +3,12 @@
 from litestar import get
 
 from ingot_chassis.errors import NotFound
+from ingot_git.history.languages import languages_of
+from ingot_git.history.licenses import licenses_of
+from ingot_git.process.errors import OutputTooLarge, RefNotFound, RepositoryNotFound
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.git.history.languages import languages_of
-from ingot_repos.git.history.licenses import licenses_of
-from ingot_repos.git.process.errors import OutputTooLarge, RefNotFound, RepositoryNotFound
-from ingot_repos.git.storage.read_cache import ReadCache
 
 
 @get(

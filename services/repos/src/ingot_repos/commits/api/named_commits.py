@@ -1,12 +1,12 @@
 """Resolves the commit that a request names."""
 
 from ingot_chassis.errors import NotFound
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.git.history.named_refs import named_ref
-from ingot_repos.git.process.errors import (
+from ingot_git.history.named_refs import named_ref
+from ingot_git.process.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
+from ingot_repos.access.api.request import RepositoryRequest
 
 
 async def named_commit(request: RepositoryRequest, ref: str) -> str:

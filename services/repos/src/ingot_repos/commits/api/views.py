@@ -12,16 +12,16 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.errors import NotFound
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.commits import Verification
+from ingot_git.history.commit_files import AffectedFile, CommitFiles
+from ingot_git.history.commits import CommitInfo, Person
+from ingot_git.history.file_contents import Content
+from ingot_git.history.lfs_pointers import read_pointer
+from ingot_git.history.named_refs import ResolvedName
+from ingot_git.history.signatures import CommitSignature
+from ingot_git.refs.trees import FOLDER, SUBMODULE
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.rules.signatures import Signatures, Signed
 from ingot_repos.commits.store import authors as commit_authors
-from ingot_repos.git.history.commit_files import AffectedFile, CommitFiles
-from ingot_repos.git.history.commits import CommitInfo, Person
-from ingot_repos.git.history.file_contents import Content
-from ingot_repos.git.history.lfs_pointers import read_pointer
-from ingot_repos.git.history.named_refs import ResolvedName
-from ingot_repos.git.history.signatures import CommitSignature
-from ingot_repos.git.refs.trees import FOLDER, SUBMODULE
 from ingot_repos.presentation.rules.presenter import author_addresses
 
 LONGEST_REF = 1024

@@ -13,10 +13,10 @@ from ingot_contracts.limits import (
     clip,
     encoded_bytes,
 )
-from ingot_repos.git.history.changes import CommitChanges
-from ingot_repos.git.history.commits import CommitInfo, Person
-from ingot_repos.git.history.push_changes import ReadLimits
-from ingot_repos.git.history.tags import TagInfo
+from ingot_git.history.changes import CommitChanges
+from ingot_git.history.commits import CommitInfo, Person
+from ingot_git.history.push_changes import ReadLimits
+from ingot_git.history.tags import TagInfo
 
 QUOTES_AND_COMMA_BYTES = 3
 """Bytes of the quotes and the comma in a list."""

@@ -24,10 +24,10 @@ from pysequoia.packet import PacketPile, Tag
 from ingot_chassis.errors import Invalid
 from ingot_chassis.security import ssh_keys
 from ingot_chassis.settings import SettingsError
-from ingot_repos.git.history.new_objects import Signer
-from ingot_repos.git.process.cpu_time import CpuBudget
-from ingot_repos.git.process.errors import SigningFailed
-from ingot_repos.git.process.ssh_keygen import SshKeyFile
+from ingot_git.history.new_objects import Signer
+from ingot_git.process.cpu_time import CpuBudget
+from ingot_git.process.errors import SigningFailed
+from ingot_git.process.ssh_keygen import SshKeyFile
 
 _SETTING, _FORMER = "INGOT_REPOS_SIGNING_KEY", "INGOT_REPOS_FORMER_SIGNING_KEYS"
 _OPENPGP, _OPENSSH = b"-----BEGIN PGP PRIVATE KEY BLOCK-----", b"-----BEGIN OPENSSH PRIVATE KEY-----"

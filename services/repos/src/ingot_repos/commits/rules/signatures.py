@@ -28,14 +28,14 @@ from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.security.openpgp_armor import signature_packet
 from ingot_contracts.identity.credentials import MOST_SIGNATURE_KEYS, FindSignatureKeys, SignatureKey
 from ingot_contracts.repos.commits import CommitAuthor, Verification
+from ingot_git.history.signatures import CommitSignature
+from ingot_git.storage.read_cache import SharedCache
 from ingot_repos.access.store import collaborations
 from ingot_repos.catalog.rules.extra_settings import TrustModel, read_trust_setting
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.commits.rules.server_keys import ServerKey, ServerKeys
-from ingot_repos.git.history.signatures import CommitSignature
-from ingot_repos.git.storage.read_cache import SharedCache
 
 UNSIGNED = Verification(reason="gpg.error.not_signed_commit")
 

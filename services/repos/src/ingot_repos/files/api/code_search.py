@@ -6,14 +6,14 @@ import msgspec
 from litestar import Response, get
 
 from ingot_chassis.errors import Invalid, NotFound
+from ingot_git.history import code_search
+from ingot_git.history.code_search import CodeQuery
+from ingot_git.process.errors import InvalidName, ObjectNotFound, RefNotFound, RepositoryNotFound
+from ingot_git.refs.trees import split_path
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.api.views import CodePresenter, named_or_default
-from ingot_repos.git.history import code_search
-from ingot_repos.git.history.code_search import CodeQuery
-from ingot_repos.git.process.errors import InvalidName, ObjectNotFound, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.trees import split_path
-from ingot_repos.git.storage.read_cache import ReadCache
 
 LONGEST_SEARCH = 200
 """Characters of a search text."""

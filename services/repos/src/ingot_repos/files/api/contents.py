@@ -16,16 +16,7 @@ from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.http.openapi import response_spec
 from ingot_chassis.http.ranges import has_etag, requested_range
 from ingot_chassis.objects.store import ObjectStore
-from ingot_repos.access.api.limits import Charge, archive_within_limits, require_archive_budget
-from ingot_repos.access.api.policies import in_repository, require_on_disk
-from ingot_repos.access.api.read_rights import renew_reader, while_readable
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.api.wikis import decided_by
-from ingot_repos.access.rules import levels as access
-from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.commits.api.named_commits import named_commit
-from ingot_repos.files.api.media_types import SNIFFED, content_type
-from ingot_repos.git.history.archive import (
+from ingot_git.history.archive import (
     Archive,
     ArchiveFormat,
     ArchiveName,
@@ -33,11 +24,11 @@ from ingot_repos.git.history.archive import (
     require_paths,
     stream_archive,
 )
-from ingot_repos.git.history.editorconfig import editor_settings
-from ingot_repos.git.history.file_contents import blob_at, file_at
-from ingot_repos.git.history.lfs_pointers import read_pointer
-from ingot_repos.git.history.objects import Blob, is_safe_file_path, stream_blob
-from ingot_repos.git.process.errors import (
+from ingot_git.history.editorconfig import editor_settings
+from ingot_git.history.file_contents import blob_at, file_at
+from ingot_git.history.lfs_pointers import read_pointer
+from ingot_git.history.objects import Blob, is_safe_file_path, stream_blob
+from ingot_git.process.errors import (
     GitError,
     GitFailed,
     GitTimedOut,
@@ -47,8 +38,17 @@ from ingot_repos.git.process.errors import (
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.protocol.fetch_cache import FetchCache
-from ingot_repos.git.refs.refs import BRANCHES, TAGS
+from ingot_git.protocol.fetch_cache import FetchCache
+from ingot_git.refs.refs import BRANCHES, TAGS
+from ingot_repos.access.api.limits import Charge, archive_within_limits, require_archive_budget
+from ingot_repos.access.api.policies import in_repository, require_on_disk
+from ingot_repos.access.api.read_rights import renew_reader, while_readable
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.api.wikis import decided_by
+from ingot_repos.access.rules import levels as access
+from ingot_repos.access.rules.resolved import ResolvedRepository
+from ingot_repos.commits.api.named_commits import named_commit
+from ingot_repos.files.api.media_types import SNIFFED, content_type
 from ingot_repos.lfs.rules.objects import LfsObjects, object_key
 
 log = structlog.get_logger()

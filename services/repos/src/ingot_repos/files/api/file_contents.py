@@ -10,15 +10,15 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.errors import Invalid, NotFound, TooLarge
 from ingot_chassis.http.paging import Page
 from ingot_contracts.limits import Name
+from ingot_git.history.file_contents import Contents, contents_at, files_at
+from ingot_git.history.lfs_pointers import LONGEST_POINTER
+from ingot_git.process.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import is_empty
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.api.views import CodePresenter, ContentsResponse, named_or_default
 from ingot_repos.commits.rules.excerpts import clip_for_folder
-from ingot_repos.git.history.file_contents import Contents, contents_at, files_at
-from ingot_repos.git.history.lfs_pointers import LONGEST_POINTER
-from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import is_empty
-from ingot_repos.git.storage.read_cache import ReadCache
 
 MOST_BYTES = 10 * 1024 * 1024
 """Limit for one file in a response, and for all files of ``file-contents`` together."""

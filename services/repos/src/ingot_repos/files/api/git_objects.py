@@ -10,26 +10,26 @@ from msgspec import UNSET, UnsetType
 
 from ingot_chassis.errors import Invalid, NotFound, Unavailable
 from ingot_chassis.http.paging import Page
-from ingot_repos.access.api.policies import in_repository
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.commits.api.commits import CommitParts, full_commits
-from ingot_repos.commits.api.views import CodePresenter, FullCommit
-from ingot_repos.files.api.file_contents import MOST_BYTES
-from ingot_repos.git.history import object_data
-from ingot_repos.git.history.history import named_commit
-from ingot_repos.git.history.lfs_pointers import read_pointer
-from ingot_repos.git.history.object_data import ObjectHeader
-from ingot_repos.git.history.visible_objects import is_in_history, is_in_newest_tree
-from ingot_repos.git.process.errors import (
+from ingot_git.history import object_data
+from ingot_git.history.history import named_commit
+from ingot_git.history.lfs_pointers import read_pointer
+from ingot_git.history.object_data import ObjectHeader
+from ingot_git.history.visible_objects import is_in_history, is_in_newest_tree
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     ObjectNotFound,
     RefNotFound,
     RepositoryNotFound,
 )
-from ingot_repos.git.refs.refs import is_object_id
-from ingot_repos.git.refs.trees import FOLDER, SUBMODULE, Entry
-from ingot_repos.git.storage.read_cache import ReadCache
+from ingot_git.refs.refs import is_object_id
+from ingot_git.refs.trees import FOLDER, SUBMODULE, Entry
+from ingot_git.storage.read_cache import ReadCache
+from ingot_repos.access.api.policies import in_repository
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.commits.api.commits import CommitParts, full_commits
+from ingot_repos.commits.api.views import CodePresenter, FullCommit
+from ingot_repos.files.api.file_contents import MOST_BYTES
 
 TREE_PAGE = 1_000
 MOST_REFS = 10_000

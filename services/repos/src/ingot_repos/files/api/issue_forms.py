@@ -5,6 +5,8 @@ import asyncio
 import msgspec
 from litestar import Response, get
 
+from ingot_git.history.folder_files import files_of_first_folder
+from ingot_git.process.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.files.rules import (
@@ -15,8 +17,6 @@ from ingot_repos.files.rules import (
     read_config,
     read_templates,
 )
-from ingot_repos.git.history.folder_files import files_of_first_folder
-from ingot_repos.git.process.errors import ObjectNotFound, OutputTooLarge, RefNotFound, RepositoryNotFound
 
 FOLDERS = tuple(
     f"{parent}{name}"

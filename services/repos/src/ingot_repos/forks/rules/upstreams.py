@@ -4,13 +4,13 @@ from functools import partial
 from typing import Literal
 
 from ingot_chassis.errors import Conflict, NotFound
-from ingot_repos.git.changes import merge
-from ingot_repos.git.history.heads import borrowed_head
-from ingot_repos.git.history.lfs_pointers import pointers_between
-from ingot_repos.git.history.new_objects import Signer
-from ingot_repos.git.process.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
-from ingot_repos.git.refs.refs import BRANCHES, RefChange, ref_target
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.changes import merge
+from ingot_git.history.heads import borrowed_head
+from ingot_git.history.lfs_pointers import pointers_between
+from ingot_git.history.new_objects import Signer
+from ingot_git.process.errors import InvalidName, MergeConflict, ObjectNotFound, RefMoved, RefNotFound
+from ingot_git.refs.refs import BRANCHES, RefChange, ref_target
+from ingot_git.storage.storage import Storage
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.presentation.rules.announcements import person
 from ingot_repos.pulls.rules import MOST_COMMITS

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ingot_repos.git.process.streaming import in_threads
+from ingot_git.process.streaming import in_threads
 from ingot_repos.imports.clients.archive_bundles import require_bundle
 from ingot_repos.imports.clients.archive_layout import (
     ARCHIVED_KINDS,

@@ -7,7 +7,7 @@ A file with such a header is always a bundle for git.
 import re
 from io import BufferedReader
 
-from ingot_repos.git.remote.remote import MAX_REFS
+from ingot_git.remote.remote import MAX_REFS
 from ingot_repos.imports.clients.archive_layout import ArchiveInvalid
 
 MOST_LINE_BYTES = 4 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ingot_repos.git.refs.pull_heads import PULLS
+from ingot_git.refs.pull_heads import PULLS
 from ingot_repos.imports.clients import gitea, github, gitlab
 from ingot_repos.imports.clients.addresses import Address, group_address, site_address
 from ingot_repos.imports.clients.files import FileLinks, gitea_files, github_files, gitlab_files

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLarge
+from ingot_git.process.errors import RepositoryDamaged
+from ingot_git.remote.remote import RemoteFailed
+from ingot_git.storage.object_checks import check_repository
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.process.errors import RepositoryDamaged
-from ingot_repos.git.remote.remote import RemoteFailed
-from ingot_repos.git.storage.object_checks import check_repository
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports.clients.source import SourceFailed
 from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.lfs.rules.objects import LfsObjects

@@ -16,13 +16,13 @@ from ingot_chassis.errors import ApiError, Invalid, TooLarge
 from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.limits import BODY_CHARACTERS, NAME_CHARACTERS
 from ingot_contracts.repos.imports import GHOST_ID
+from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
+from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
-from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.archive_layout import WIKI_BUNDLE
 from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease

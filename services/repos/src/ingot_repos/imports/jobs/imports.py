@@ -10,13 +10,13 @@ import structlog
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work, Workers
+from ingot_git.history.licenses import licenses_column
+from ingot_git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
+from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.git.history.licenses import licenses_column
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
-from ingot_repos.git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.clients.archive_layout import BUNDLE
 from ingot_repos.imports.clients.source import SourceBusy

@@ -14,7 +14,7 @@ import msgspec
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid
 from ingot_contracts.repos.imports import ImportedPerson
-from ingot_repos.git.remote.remote import Reason
+from ingot_git.remote.remote import Reason
 from ingot_repos.imports.clients.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.rules.openings import SourceOpener

@@ -15,13 +15,13 @@ from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.repos.events import ImportFetched, ImportFinished, ImportRequested, RepositoryCreated
+from ingot_git.remote.remote import Reason
 from ingot_repos.catalog.rules.limits import require_room
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store import mirrors as mirror_rows
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
-from ingot_repos.git.remote.remote import Reason
 from ingot_repos.imports import store as sources
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import job_kind

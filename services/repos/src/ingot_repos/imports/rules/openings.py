@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.storage import Storage
 from ingot_repos.imports.clients.addresses import Address
 from ingot_repos.imports.clients.memory import SourceMemory
 from ingot_repos.imports.clients.source import Kind, Source

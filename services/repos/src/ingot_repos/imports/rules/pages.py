@@ -24,12 +24,12 @@ from ingot_contracts.repos.imports import (
     ReadImportFile,
     ReadImportPage,
 )
+from ingot_git.history.reachability import merge_base
+from ingot_git.process.errors import ObjectNotFound
+from ingot_git.remote.remote import Reason
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
-from ingot_repos.git.history.reachability import merge_base
-from ingot_repos.git.process.errors import ObjectNotFound
-from ingot_repos.git.remote.remote import Reason
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.imports import store
 from ingot_repos.imports.clients.source import (
     KINDS,

@@ -21,10 +21,10 @@ from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLa
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.files import FREE, FreeObjects, StoredFiles
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.history.lfs_pointers import Pointer
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.viewers import Viewer
-from ingot_repos.git.history.lfs_pointers import Pointer
 from ingot_repos.lfs.store import objects as lfs_objects
 from ingot_repos.lfs.store.objects import LfsObjectRow
 from ingot_repos.placement.rules.job_kinds import job_kind

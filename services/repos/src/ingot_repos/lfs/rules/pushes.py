@@ -10,10 +10,10 @@ from pathlib import Path
 
 import structlog
 
-from ingot_repos.git.history.lfs_pointers import Arrivals, history_pointers
-from ingot_repos.git.hooks.hook_questions import UNKNOWN
-from ingot_repos.git.process.errors import GitTimedOut
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.history.lfs_pointers import Arrivals, history_pointers
+from ingot_git.hooks.hook_questions import UNKNOWN
+from ingot_git.process.errors import GitTimedOut
+from ingot_git.storage.storage import Storage
 from ingot_repos.lfs.rules.objects import LfsObjects
 
 log = structlog.get_logger()

@@ -9,12 +9,9 @@ import structlog
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work, Workers
-from ingot_repos.catalog.store import mirrors as mirror_rows
-from ingot_repos.catalog.store import repositories
-from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.process.errors import RepositoryNotFound
-from ingot_repos.git.refs.ref_locks import OLD_SECONDS
-from ingot_repos.git.refs.refs import (
+from ingot_git.process.errors import RepositoryNotFound
+from ingot_git.refs.ref_locks import OLD_SECONDS
+from ingot_git.refs.refs import (
     BRANCHES,
     TAGS,
     ZERO_OID,
@@ -23,9 +20,12 @@ from ingot_repos.git.refs.refs import (
     set_default_branch,
     update_refs,
 )
-from ingot_repos.git.remote.remote import INCOMING, RemoteFailed, RemoteRefs, fetch, list_remote_refs
-from ingot_repos.git.storage.storage import Storage
-from ingot_repos.git.storage.temporary_files import remove_temporary_files
+from ingot_git.remote.remote import INCOMING, RemoteFailed, RemoteRefs, fetch, list_remote_refs
+from ingot_git.storage.storage import Storage
+from ingot_git.storage.temporary_files import remove_temporary_files
+from ingot_repos.catalog.store import mirrors as mirror_rows
+from ingot_repos.catalog.store import repositories
+from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import was_moved_to_shard
 from ingot_repos.presentation.rules.presenter import Presenter

@@ -6,14 +6,14 @@ from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_contracts.repos.access import reaches
+from ingot_git.remote.remote import Reason, RemoteFailed, push
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.account_copies import principal_of
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.remote.remote import Reason, RemoteFailed, push
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.mirrors import store as push_mirror_rows
 from ingot_repos.mirrors.rules import push_mirrors
 from ingot_repos.mirrors.store import PushMirrorRow

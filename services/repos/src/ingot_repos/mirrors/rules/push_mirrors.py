@@ -11,9 +11,9 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_contracts.repos.events import MirrorPushRequested
+from ingot_git.remote.remote import Reason
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.remote.remote import Reason
 from ingot_repos.mirrors import store as push_mirrors
 from ingot_repos.mirrors.store import PushMirrorRow
 from ingot_repos.placement.rules.job_kinds import job_kind

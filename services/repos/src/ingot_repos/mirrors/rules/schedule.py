@@ -10,10 +10,10 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import BadRequest
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_contracts.repos.events import MirrorSyncRequested, RepositoryEdited
+from ingot_git.remote.remote import Reason
 from ingot_repos.catalog.store import accounts, mirrors, repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
-from ingot_repos.git.remote.remote import Reason
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.presentation.rules.announcements import current_row
 from ingot_repos.presentation.rules.intervals import pause_after

@@ -13,9 +13,9 @@ from litestar.utils.scope.state import ScopeState
 
 from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.http.database_request import DatabaseRequest
+from ingot_git.protocol.push_requests import end_of_packets
+from ingot_git.protocol.smart_http import pkt_line
 from ingot_repos.catalog.store.states import ShardState
-from ingot_repos.git.protocol.push_requests import end_of_packets
-from ingot_repos.git.protocol.smart_http import pkt_line
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.owners import OnAnotherShard
 from ingot_repos.placement.store import shards

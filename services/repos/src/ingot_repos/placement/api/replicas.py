@@ -3,8 +3,8 @@
 import asyncio
 
 from ingot_chassis.http.database_request import DatabaseRequest
-from ingot_repos.git.storage.replicas import read_stamp
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.storage.replicas import read_stamp
+from ingot_git.storage.storage import Storage
 from ingot_repos.placement.api.forwarding import FORWARDED_BY
 from ingot_repos.placement.rules.owners import OnAnotherShard
 from ingot_repos.placement.store import replicas

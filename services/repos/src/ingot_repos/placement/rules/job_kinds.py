@@ -7,8 +7,8 @@ import msgspec
 from ingot_chassis.errors import InsufficientStorage
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_repos.git.process.disk import disk_errors
-from ingot_repos.git.process.errors import StorageFull
+from ingot_git.process.disk import disk_errors
+from ingot_git.process.errors import StorageFull
 
 
 def job_kind(kind: str, shard: str) -> str:

@@ -6,11 +6,11 @@ from ingot_chassis.errors import Conflict
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.events import RepositoryAbandoned, RepositoryEdited
 from ingot_contracts.repos.repositories import Repository
+from ingot_git.history.commits import Person
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import Visibility
-from ingot_repos.git.history.commits import Person
 from ingot_repos.presentation.rules.presenter import Presenter
 
 

@@ -14,13 +14,13 @@ from ingot_contracts.repos.access import AccessLevel, Level, permission_of
 from ingot_contracts.repos.commits import Commit, CommitAuthor, Verification
 from ingot_contracts.repos.histories import HistoryChanges, HistoryCommit, HistoryFile, Signature
 from ingot_contracts.repos.repositories import Repository
+from ingot_git.history.commit_files import CommitFiles
+from ingot_git.history.commits import CommitInfo, Person
 from ingot_repos.catalog.rules.extra_settings import read_extra_settings
 from ingot_repos.catalog.store.accounts import UserRow
 from ingot_repos.catalog.store.mirrors import MirrorWithUrlRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import AccountKind, Visibility
-from ingot_repos.git.history.commit_files import CommitFiles
-from ingot_repos.git.history.commits import CommitInfo, Person
 from ingot_repos.presentation.rules.intervals import write_interval
 from ingot_repos.presentation.store import RelatedRows
 

@@ -15,12 +15,12 @@ import msgspec
 import structlog
 
 from ingot_chassis.errors import Denied
+from ingot_git.hooks.hook_questions import UNKNOWN
+from ingot_git.hooks.new_contents import MOST_COMMITS, NewCommit, NewContents, new_contents
+from ingot_git.hooks.update_hook import RefRefusal
+from ingot_git.refs.refs import BRANCHES, RefChange
+from ingot_git.storage.storage import Storage
 from ingot_repos.commits.rules.signatures import Signatures, Signed
-from ingot_repos.git.hooks.hook_questions import UNKNOWN
-from ingot_repos.git.hooks.new_contents import MOST_COMMITS, NewCommit, NewContents, new_contents
-from ingot_repos.git.hooks.update_hook import RefRefusal
-from ingot_repos.git.refs.refs import BRANCHES, RefChange
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.protection.rules import globs
 
 log = structlog.get_logger()

@@ -16,11 +16,8 @@ from ingot_chassis.security.principal import Principal
 from ingot_contracts.repos.access import Level, reaches
 from ingot_contracts.repos.commits import PASSED
 from ingot_contracts.repos.merge_rules import MergeRule
-from ingot_repos.catalog.rules.names import LONGEST_BRANCH
-from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.commits.store import statuses
-from ingot_repos.git.hooks.update_hook import RefRefusal
-from ingot_repos.git.refs.refs import (
+from ingot_git.hooks.update_hook import RefRefusal
+from ingot_git.refs.refs import (
     BRANCHES,
     LIKE_AN_ID,
     TAGS,
@@ -29,6 +26,9 @@ from ingot_repos.git.refs.refs import (
     ends_like_an_id,
     is_valid_ref_name,
 )
+from ingot_repos.catalog.rules.names import LONGEST_BRANCH
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.commits.store import statuses
 from ingot_repos.protection import store as protections
 from ingot_repos.protection.rules import globs
 from ingot_repos.protection.rules.contents import MOST_PATTERNS, ContentRule, read_patterns

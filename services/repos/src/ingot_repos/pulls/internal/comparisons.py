@@ -18,15 +18,15 @@ from ingot_contracts.repos.comparisons import (
     Head,
     proposal_id,
 )
-from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.git.process.errors import (
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     RefMoved,
     RepositoryDamaged,
     RepositoryNotFound,
 )
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.pulls import rules as merges
 from ingot_repos.pulls.internal.pulls import REPOSITORY, enter, missing_repository_is_not_found
 from ingot_repos.pushes.rules.journal import Pushes

@@ -9,12 +9,12 @@ from litestar import post
 from ingot_chassis.errors import Unavailable
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.merges import UpdatedBranch
+from ingot_git.process.errors import GitFailed, GitTimedOut
 from ingot_repos.access.api.policies import require_on_disk
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.changes.api.files import ref_updates_in
 from ingot_repos.commits.rules.server_keys import ServerKeys
-from ingot_repos.git.process.errors import GitFailed, GitTimedOut
 from ingot_repos.pulls import rules as merges
 from ingot_repos.pulls.internal.pulls import (
     REPOSITORY,

@@ -4,9 +4,9 @@ from litestar import put
 
 from ingot_chassis.errors import NotFound
 from ingot_contracts.repos.comparisons import PullHead
+from ingot_git.process.errors import RepositoryNotFound
 from ingot_repos.access.api.policies import require_on_disk, resolve_for_peer
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.git.process.errors import RepositoryNotFound
 from ingot_repos.pulls import rules as merges
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.repositories.internal.lookups import ISSUES

@@ -16,6 +16,22 @@ from ingot_contracts.repos.comparisons import ChangedPath, ChangedPaths
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, UpdateBranch, UpdatedBranch
+from ingot_git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
+from ingot_git.history import compare
+from ingot_git.history.commit_files import files_of
+from ingot_git.history.compare import ChangedFiles
+from ingot_git.history.objects import is_reachable, tip_to_hide
+from ingot_git.history.signatures import commit_signatures
+from ingot_git.process.errors import (
+    GitFailed,
+    GitTimedOut,
+    InvalidName,
+    ObjectNotFound,
+    OutputTooLarge,
+    RefMoved,
+    RepositoryNotFound,
+)
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import own_account, require_on_disk, resolve_by_id, resolve_for_peer
 from ingot_repos.access.api.request import RepositoryRequest
@@ -28,22 +44,6 @@ from ingot_repos.commits.api.views import verifications_of
 from ingot_repos.commits.rules.excerpts import clip_for_list
 from ingot_repos.commits.rules.server_keys import ServerKeys
 from ingot_repos.commits.rules.signatures import UNSIGNED
-from ingot_repos.git.changes.tree_merges import CPU_SECONDS, JOB_CPU_SECONDS
-from ingot_repos.git.history import compare
-from ingot_repos.git.history.commit_files import files_of
-from ingot_repos.git.history.compare import ChangedFiles
-from ingot_repos.git.history.objects import is_reachable, tip_to_hide
-from ingot_repos.git.history.signatures import commit_signatures
-from ingot_repos.git.process.errors import (
-    GitFailed,
-    GitTimedOut,
-    InvalidName,
-    ObjectNotFound,
-    OutputTooLarge,
-    RefMoved,
-    RepositoryNotFound,
-)
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.presentation.rules.presenter import author_addresses, history_commit
 from ingot_repos.protection.rules.contents import ContentJudge, ContentRule

@@ -7,9 +7,9 @@ from typing import Protocol
 import structlog
 
 from ingot_chassis.errors import BadRequest
-from ingot_repos.git.process.errors import BodyRefused, GitError
-from ingot_repos.git.process.spools import Part
-from ingot_repos.git.protocol.fetch_requests import WantRefused
+from ingot_git.process.errors import BodyRefused, GitError
+from ingot_git.process.spools import Part
+from ingot_git.protocol.fetch_requests import WantRefused
 
 log = structlog.get_logger()
 

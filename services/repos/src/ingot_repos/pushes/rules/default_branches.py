@@ -1,9 +1,9 @@
 """The default branch that a repository has after a push."""
 
 from ingot_contracts.repos.commits import NO_COMMIT
+from ingot_git.history.push_changes import PushChanges
+from ingot_git.refs.refs import BRANCHES
 from ingot_repos.catalog.rules.names import LONGEST_BRANCH
-from ingot_repos.git.history.push_changes import PushChanges
-from ingot_repos.git.refs.refs import BRANCHES
 from ingot_repos.pushes.store.refs import PushRow
 
 

@@ -31,18 +31,18 @@ from ingot_contracts.limits import EVENT_WIKI_PAGES
 from ingot_contracts.repos.commits import NO_COMMIT
 from ingot_contracts.repos.events import PushReceived, WikiChanged
 from ingot_contracts.repos.repositories import Repository
+from ingot_git.history.languages import main_language
+from ingot_git.history.licenses import has_same_files, licenses_column
+from ingot_git.history.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
+from ingot_git.process.completion import complete
+from ingot_git.process.errors import RepositoryDamaged, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES, TAGS, set_default_branch
+from ingot_git.storage.packs import write_due_commit_graph
+from ingot_git.storage.read_cache import SharedCache
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.commits.rules.excerpts import PUSH_EVENT_BOUNDS, omitted_from
-from ingot_repos.git.history.languages import main_language
-from ingot_repos.git.history.licenses import has_same_files, licenses_column
-from ingot_repos.git.history.push_changes import MovedRef, PushChanges, read_moved_refs, read_push_changes
-from ingot_repos.git.process.completion import complete
-from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, set_default_branch
-from ingot_repos.git.storage.packs import write_due_commit_graph
-from ingot_repos.git.storage.read_cache import SharedCache
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.rules.owners import LOCK_MARGIN, MOST_LOCKED, MOVES, OnAnotherShard
 from ingot_repos.placement.store import replicas, shards
 from ingot_repos.presentation.rules.announcements import abandon

@@ -15,14 +15,14 @@ from ingot_contracts.identity.accounts import GHOST
 from ingot_contracts.limits import NAME_CHARACTERS, TEXT_CHARACTERS
 from ingot_contracts.repos.comparisons import proposal_head
 from ingot_contracts.repos.events import CommitsProposed
+from ingot_git.changes.proposals import FOR, current_tip, move_back, proposed_commit, split_target
+from ingot_git.hooks.update_hook import RefRefusal
+from ingot_git.process.configuration import PROPOSALS
+from ingot_git.refs.refs import ZERO_OID, RefChange, is_valid_ref_name
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.commits.rules.excerpts import clip_for_event
-from ingot_repos.git.changes.proposals import FOR, current_tip, move_back, proposed_commit, split_target
-from ingot_repos.git.hooks.update_hook import RefRefusal
-from ingot_repos.git.process.configuration import PROPOSALS
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange, is_valid_ref_name
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
 from ingot_repos.protection.rules.decisions import Actor
 from ingot_repos.pushes.store import proposals

@@ -12,9 +12,9 @@ import msgspec
 import structlog
 
 from ingot_chassis.db.database import Database
-from ingot_repos.git.refs.ref_locks import are_locked, remove_old_locks
-from ingot_repos.git.refs.refs import is_valid_ref_name
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.refs.ref_locks import are_locked, remove_old_locks
+from ingot_git.refs.refs import is_valid_ref_name
+from ingot_git.storage.storage import Storage
 from ingot_repos.pushes.store import refs
 
 log = structlog.get_logger()

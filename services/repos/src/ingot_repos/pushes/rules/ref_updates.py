@@ -8,13 +8,13 @@ from typing import Any
 
 from ingot_chassis.errors import Denied
 from ingot_contracts.repos.access import reaches
+from ingot_git.history.heads import BorrowedHead
+from ingot_git.history.reachability import contains
+from ingot_git.refs.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update_refs
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules import levels as access
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.history.heads import BorrowedHead
-from ingot_repos.git.history.reachability import contains
-from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange, move_ref, update_refs
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.protection.rules.contents import ContentJudge, Read
 from ingot_repos.protection.rules.decisions import Actor, Rules
 from ingot_repos.pushes.rules.journal import Pushes

@@ -9,14 +9,14 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_outage
 from ingot_chassis.errors import ApiError, NotFound, Unauthenticated, Unavailable
 from ingot_contracts.repos.access import reaches
+from ingot_git.changes.proposals import FOR
+from ingot_git.hooks.hook_questions import UNKNOWN
+from ingot_git.hooks.update_hook import RefRefusal
+from ingot_git.process.configuration import HIDDEN_REFS
+from ingot_git.refs.refs import BRANCHES, ZERO_OID, RefChange
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.changes.proposals import FOR
-from ingot_repos.git.hooks.hook_questions import UNKNOWN
-from ingot_repos.git.hooks.update_hook import RefRefusal
-from ingot_repos.git.process.configuration import HIDDEN_REFS
-from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange
 from ingot_repos.protection.rules.decisions import Rules, rules_of
 from ingot_repos.pushes.rules.pushers import Pusher
 

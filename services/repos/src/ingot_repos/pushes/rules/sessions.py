@@ -18,21 +18,21 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor, is_outage
 from ingot_chassis.errors import BadRequest, NotFound, Unavailable
 from ingot_chassis.jobs.loops import polls
+from ingot_git.changes.proposals import FOR
+from ingot_git.hooks.hook_questions import HookQuestions
+from ingot_git.hooks.update_hook import hooks_folder
+from ingot_git.process.errors import BodyRefused, ClientDisconnected
+from ingot_git.protocol.push_advertisement import advertise_for_push
+from ingot_git.protocol.push_reports import PushReport, refusal_of_push
+from ingot_git.protocol.push_requests import Push, read_push_commands
+from ingot_git.protocol.sideband import PROGRESS, packets
+from ingot_git.protocol.smart_http import serve
+from ingot_git.refs.refs import ZERO_OID, RefChange
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission
 from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.changes.proposals import FOR
-from ingot_repos.git.hooks.hook_questions import HookQuestions
-from ingot_repos.git.hooks.update_hook import hooks_folder
-from ingot_repos.git.process.errors import BodyRefused, ClientDisconnected
-from ingot_repos.git.protocol.push_advertisement import advertise_for_push
-from ingot_repos.git.protocol.push_reports import PushReport, refusal_of_push
-from ingot_repos.git.protocol.push_requests import Push, read_push_commands
-from ingot_repos.git.protocol.sideband import PROGRESS, packets
-from ingot_repos.git.protocol.smart_http import serve
-from ingot_repos.git.refs.refs import ZERO_OID, RefChange
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.rules.loads import RepositoryLoads
 from ingot_repos.placement.rules.owners import OnAnotherShard
 from ingot_repos.presentation.rules.presenter import Presenter

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ingot_contracts.limits import EVENT_NAME_BYTES, clip
 from ingot_contracts.repos.events import WikiPageChange
+from ingot_git.history.changes import CommitChanges
 from ingot_repos.catalog.rules.wiki_names import address_of_file
-from ingot_repos.git.history.changes import CommitChanges
 
 
 def page_changes(commits: Sequence[CommitChanges]) -> list[WikiPageChange]:

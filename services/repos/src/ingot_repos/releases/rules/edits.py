@@ -18,15 +18,15 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.limits import EVENT_ASSETS, EVENT_BODY_BYTES, Omitted, clip
 from ingot_contracts.repos.events import ReleaseChanged
+from ingot_git.history.commits import commit_info
+from ingot_git.history.named_refs import named_ref
+from ingot_git.history.new_objects import Signer, create_tag
+from ingot_git.process.errors import RefMoved, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, move_ref, ref_target, tag_commit
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.history.commits import commit_info
-from ingot_repos.git.history.named_refs import named_ref
-from ingot_repos.git.history.new_objects import Signer, create_tag
-from ingot_repos.git.process.errors import RefMoved, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, ZERO_OID, RefChange, move_ref, ref_target, tag_commit
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.announcements import current_row, person
 from ingot_repos.presentation.rules.presenter import Presenter, as_user, owner_kind
 from ingot_repos.protection.rules.decisions import Actor, rules_of

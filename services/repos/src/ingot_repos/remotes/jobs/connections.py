@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_chassis.settings import SettingsError
+from ingot_git.process.errors import GitError, StorageFull
+from ingot_git.refs.refs import BRANCHES
+from ingot_git.remote.remote import FetchProgress, Remote, RemoteFailed, RemoteRefs
 from ingot_repos.catalog.rules.names import LONGEST_BRANCH
-from ingot_repos.git.process.errors import GitError, StorageFull
-from ingot_repos.git.refs.refs import BRANCHES
-from ingot_repos.git.remote.remote import FetchProgress, Remote, RemoteFailed, RemoteRefs
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy, Ticket
 from ingot_repos.remotes.rules import credentials
 from ingot_repos.remotes.rules.urls import PORTS

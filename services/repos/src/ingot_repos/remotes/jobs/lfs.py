@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ingot_chassis.errors import BadRequest, InsufficientStorage, Invalid, TooLarge
 from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
+from ingot_git.history.lfs_pointers import Pointer, history_pointers
+from ingot_git.remote.remote import Reason, RemoteFailed
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.git.history.lfs_pointers import Pointer, history_pointers
-from ingot_repos.git.remote.remote import Reason, RemoteFailed
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.remotes.jobs.connections import RemoteConnection
 from ingot_repos.settings import Settings

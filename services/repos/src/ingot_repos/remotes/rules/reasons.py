@@ -1,6 +1,6 @@
 """Reasons for failures of remotes, as texts for users."""
 
-from ingot_repos.git.remote.remote import Reason
+from ingot_git.remote.remote import Reason
 from ingot_repos.lfs.rules.objects import LFS_OFF
 
 REASON_TEXTS: dict[Reason, str] = {

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 import msgspec
 
 from ingot_chassis.errors import Invalid
-from ingot_repos.git.remote.remote import Scheme
+from ingot_git.remote.remote import Scheme
 
 PORTS: dict[str, int] = {"http": 80, "https": 443, "git": 9418, "ssh": 22}
 LONGEST = 2000

@@ -15,6 +15,9 @@ from ingot_contracts.limits import WEB_URL, Description, Name
 from ingot_contracts.repos.merges import MergeStyle
 from ingot_contracts.repos.repositories import Repository
 from ingot_contracts.repos.trackers import ExternalTracker, ExternalWiki, InternalTracker
+from ingot_git.history.licenses import licenses_column
+from ingot_git.process.errors import RefNotFound
+from ingot_git.refs.refs import get_branch, set_default_branch
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     in_repository,
@@ -26,9 +29,6 @@ from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.catalog.rules import extra_settings, names
 from ingot_repos.catalog.rules.extra_settings import TrustModel
 from ingot_repos.catalog.rules.names import Secret
-from ingot_repos.git.history.licenses import licenses_column
-from ingot_repos.git.process.errors import RefNotFound
-from ingot_repos.git.refs.refs import get_branch, set_default_branch
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.pushes.rules.journal import Pushes

@@ -6,16 +6,16 @@ import msgspec
 from litestar import get
 
 from ingot_contracts.repos.front_pages import FrontPage, LatestCommit
+from ingot_git.history import history
+from ingot_git.history.history import HistoryFilter
+from ingot_git.history.languages import languages_of
+from ingot_git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import list_branches
+from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.api.commits import CommitParts, full_commits
 from ingot_repos.commits.rules.excerpts import clip_for_list
-from ingot_repos.git.history import history
-from ingot_repos.git.history.history import HistoryFilter
-from ingot_repos.git.history.languages import languages_of
-from ingot_repos.git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import list_branches
-from ingot_repos.git.storage.read_cache import ReadCache
 from ingot_repos.social.store import relations
 from ingot_repos.social.store.relations import STARS, WATCHES
 

@@ -21,6 +21,8 @@ from ingot_contracts.repos.commits import BranchTip
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import OfficialReviewers
 from ingot_contracts.repos.repositories import RepositoryAccess
+from ingot_git.process.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
+from ingot_git.refs.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     own_account,
@@ -41,8 +43,6 @@ from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.states import AccountKind, RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.commits.api.event_commits import event_commit
-from ingot_repos.git.process.errors import InvalidName, RefMoved, RefNotFound, RepositoryNotFound
-from ingot_repos.git.refs.refs import BRANCHES, ZERO_OID, RefChange, delete_branch, get_branch
 from ingot_repos.presentation.rules.presenter import owner_kind
 from ingot_repos.protection.rules.decisions import Actor, actor_of, branch_rules_of, merge_rule, rules_of
 from ingot_repos.protection.rules.official_reviewers import official_reviewers

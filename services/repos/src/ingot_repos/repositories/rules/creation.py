@@ -14,6 +14,14 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.identity.accounts import GHOST, Ownership
 from ingot_contracts.limits import WEB_URL, Name
 from ingot_contracts.repos.events import FirstLabel, RepositoryCreated
+from ingot_git.changes.branches import readable_tips
+from ingot_git.changes.template_copies import copy_template
+from ingot_git.history.licenses import licenses_column
+from ingot_git.history.new_objects import Signer
+from ingot_git.history.objects import initial_commit
+from ingot_git.process.errors import OutputTooLarge, RefNotFound, UnsafeObject
+from ingot_git.refs.refs import BRANCHES
+from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules import grants
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.rules.extra_settings import TrustModel, TrustSetting
@@ -23,14 +31,6 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.git.changes.branches import readable_tips
-from ingot_repos.git.changes.template_copies import copy_template
-from ingot_repos.git.history.licenses import licenses_column
-from ingot_repos.git.history.new_objects import Signer
-from ingot_repos.git.history.objects import initial_commit
-from ingot_repos.git.process.errors import OutputTooLarge, RefNotFound, UnsafeObject
-from ingot_repos.git.refs.refs import BRANCHES
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.presentation.rules.announcements import (
     abandon,
     current_row,

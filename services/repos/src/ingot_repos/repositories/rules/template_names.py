@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from ingot_repos.git.process.errors import OutputTooLarge
+from ingot_git.process.errors import OutputTooLarge
 from ingot_repos.protection.rules import globs
 
 MOST_LENGTH = 4096

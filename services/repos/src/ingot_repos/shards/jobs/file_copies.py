@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from ingot_repos.git.storage.copies import IncomingFile, ObjectFile
+from ingot_git.storage.copies import IncomingFile, ObjectFile
 from ingot_repos.placement.clients import Shards
 
 FILES_AT_ONCE = 1000

@@ -14,10 +14,10 @@ from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.loops import polls
 from ingot_chassis.jobs.workers import GiveUp, Work, Workers
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.history.archive import Archives
+from ingot_git.storage.packs import is_in_use
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store.states import RepositoryState
-from ingot_repos.git.history.archive import Archives
-from ingot_repos.git.storage.packs import is_in_use
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.placement.clients import Shards
 from ingot_repos.placement.rules.owners import LOCK_MARGIN, MOST_LOCKED
 from ingot_repos.placement.store import replicas, shards

@@ -14,11 +14,11 @@ from ingot_chassis.errors import NotFound
 from ingot_chassis.jobs.jobs import Job
 from ingot_chassis.jobs.workers import GiveUp
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.process.errors import RepositoryDamaged
+from ingot_git.storage import copies
+from ingot_git.storage.copies import Contents, is_object_file
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store.states import RepositoryState
-from ingot_repos.git.process.errors import RepositoryDamaged
-from ingot_repos.git.storage import copies
-from ingot_repos.git.storage.copies import Contents, is_object_file
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.lfs.rules import objects as lfs
 from ingot_repos.lfs.store import objects as lfs_objects
 from ingot_repos.placement.clients import Shards, UnreadableRefs

@@ -18,13 +18,13 @@ from ingot_chassis.events.bus import Bus
 from ingot_chassis.events.envelope import event_type, subject
 from ingot_chassis.jobs.loops import Loop, wait_for
 from ingot_contracts.repos.events import PushReceived
-from ingot_repos.git.history.archive import Archives
-from ingot_repos.git.process.disk import disk_errors
-from ingot_repos.git.storage import copies
-from ingot_repos.git.storage import replicas as replica_files
-from ingot_repos.git.storage.copies import Contents, is_object_file
-from ingot_repos.git.storage.packs import is_in_use
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.history.archive import Archives
+from ingot_git.process.disk import disk_errors
+from ingot_git.storage import copies
+from ingot_git.storage import replicas as replica_files
+from ingot_git.storage.copies import Contents, is_object_file
+from ingot_git.storage.packs import is_in_use
+from ingot_git.storage.storage import Storage
 from ingot_repos.placement.clients import Shards, UnreadableRefs
 from ingot_repos.placement.store import replicas
 from ingot_repos.placement.store.replicas import ReplicaRow

@@ -8,10 +8,10 @@ import msgspec
 from litestar import Response
 from litestar.types import Receive, Scope, Send
 
+from ingot_git.process.errors import ClientDisconnected
+from ingot_git.process.spools import FilePart, Part
+from ingot_git.protocol.smart_http import inflate
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.git.process.errors import ClientDisconnected
-from ingot_repos.git.process.spools import FilePart, Part
-from ingot_repos.git.protocol.smart_http import inflate
 from ingot_repos.placement.api.forwarding import forward_push
 from ingot_wire.zero_copy import EXTENSION
 

@@ -7,6 +7,9 @@ from litestar import Response, Router, get, post
 from ingot_chassis.errors import ApiError, Denied, NotFound, Unauthenticated
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.units import Unit
+from ingot_git.process.errors import RepositoryNotFound
+from ingot_git.protocol.push_advertisement import advertise_for_push
+from ingot_git.protocol.smart_http import Service
 from ingot_repos.access.api.error_forms import for_git, sign_in_first
 from ingot_repos.access.api.maintainers import maintained_branches
 from ingot_repos.access.api.policies import (
@@ -21,9 +24,6 @@ from ingot_repos.access.api.wikis import WIKI, decided_by, git_name, split_name,
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.read_rights import RenewReader
 from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.git.process.errors import RepositoryNotFound
-from ingot_repos.git.protocol.push_advertisement import advertise_for_push
-from ingot_repos.git.protocol.smart_http import Service
 from ingot_repos.protection.rules.decisions import actor_of
 from ingot_repos.pushes.rules.pushers import Pusher
 from ingot_repos.pushes.rules.ref_updates import require_changeable

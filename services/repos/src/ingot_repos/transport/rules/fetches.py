@@ -8,12 +8,12 @@ from functools import partial
 import structlog
 
 from ingot_chassis.errors import ApiError, Unavailable
+from ingot_git.process.errors import GitError
+from ingot_git.process.spools import Part
+from ingot_git.protocol.fetch_requests import ENDS_OF_HAVES, RequestReader
+from ingot_git.protocol.smart_http import FLUSH, pkt_line
 from ingot_repos.access.rules import read_rights
 from ingot_repos.access.rules.read_rights import RenewReader
-from ingot_repos.git.process.errors import GitError
-from ingot_repos.git.process.spools import Part
-from ingot_repos.git.protocol.fetch_requests import ENDS_OF_HAVES, RequestReader
-from ingot_repos.git.protocol.smart_http import FLUSH, pkt_line
 from ingot_repos.pushes.rules.conversations import Conversation, forward
 from ingot_repos.transport.rules.shared_fetches import SERVICE, FetchedRepository, body_of
 

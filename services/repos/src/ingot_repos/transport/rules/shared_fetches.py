@@ -8,25 +8,25 @@ from functools import partial
 from typing import Final
 
 from ingot_chassis.clock import now
-from ingot_repos.access.rules.admission import Admission, LongRequests, inside
-from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.git.history.archive import stream_bundle
-from ingot_repos.git.process.errors import BodyRefused
-from ingot_repos.git.process.spools import Part
-from ingot_repos.git.protocol.bundle_uris import commit_before, list_of_bundles, with_bundle_uri
-from ingot_repos.git.protocol.clone_packs import clone_options, stream_clone
-from ingot_repos.git.protocol.fetch_cache import FetchCache
-from ingot_repos.git.protocol.fetch_requests import (
+from ingot_git.history.archive import stream_bundle
+from ingot_git.process.errors import BodyRefused
+from ingot_git.process.spools import Part
+from ingot_git.protocol.bundle_uris import commit_before, list_of_bundles, with_bundle_uri
+from ingot_git.protocol.clone_packs import clone_options, stream_clone
+from ingot_git.protocol.fetch_cache import FetchCache
+from ingot_git.protocol.fetch_requests import (
     BUNDLE_URI,
     DONE,
     FetchRequest,
     RequestReader,
     visible_part,
 )
-from ingot_repos.git.protocol.smart_http import FLUSH, TIME_LIMIT, advertise, serve, speaks_v2
-from ingot_repos.git.storage.generation import read_generation
-from ingot_repos.git.storage.read_cache import ReadCache
-from ingot_repos.git.storage.storage import Storage
+from ingot_git.protocol.smart_http import FLUSH, TIME_LIMIT, advertise, serve, speaks_v2
+from ingot_git.storage.generation import read_generation
+from ingot_git.storage.read_cache import ReadCache
+from ingot_git.storage.storage import Storage
+from ingot_repos.access.rules.admission import Admission, LongRequests, inside
+from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.placement.rules.loads import RepositoryLoads
 from ingot_repos.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 from urllib.parse import unquote
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_repos.git.process.streaming import once
+from ingot_git.process.streaming import once
 from ingot_wire.client_connection import Body
 from ingot_wire.framing import Headers
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
-from ingot_repos.git.storage.backups import (
+from ingot_git.storage.backups import (
     UNFINISHED,
     FileCopies,
     FolderCopy,

@@ -9,13 +9,13 @@ from prometheus_client import Gauge
 from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask
+from ingot_git.history.licenses import licenses_column
+from ingot_git.process.errors import GitError
+from ingot_git.storage.storage import Storage
 from ingot_repos.catalog.store import columns as repository_columns
 from ingot_repos.catalog.store import counts as repository_counts
 from ingot_repos.catalog.store import mirrors
 from ingot_repos.catalog.store.columns import UnreadRow
-from ingot_repos.git.history.licenses import licenses_column
-from ingot_repos.git.process.errors import GitError
-from ingot_repos.git.storage.storage import Storage
 from ingot_repos.repositories.rules.deletions import CONFIRMATION_TIME, release
 from ingot_repos.repositories.store import tombstones
 

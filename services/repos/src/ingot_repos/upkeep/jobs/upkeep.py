@@ -15,18 +15,18 @@ from ingot_chassis.errors import Unavailable
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.periodic import PeriodicTask
 from ingot_chassis.jobs.workers import Work
-from ingot_repos.catalog.store import repositories, upkeep
-from ingot_repos.git.history.lfs_pointers import history_pointers
-from ingot_repos.git.process.errors import (
+from ingot_git.history.lfs_pointers import history_pointers
+from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
     PackedByAnother,
     RepositoryDamaged,
     StorageFull,
 )
-from ingot_repos.git.storage.packs import check_repository, pack_loose_refs, pack_repository
-from ingot_repos.git.storage.storage import Storage
-from ingot_repos.git.storage.temporary_files import remove_old_temporary_files
+from ingot_git.storage.packs import check_repository, pack_loose_refs, pack_repository
+from ingot_git.storage.storage import Storage
+from ingot_git.storage.temporary_files import remove_old_temporary_files
+from ingot_repos.catalog.store import repositories, upkeep
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.placement.store import replicas, shards

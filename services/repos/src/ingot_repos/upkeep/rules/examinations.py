@@ -17,12 +17,12 @@ from ingot_chassis.errors import ApiError
 from ingot_chassis.events.doctor import shortened
 from ingot_chassis.objects.files import ExistingUuids
 from ingot_chassis.objects.store import ObjectStore
+from ingot_git.process.errors import RepositoryDamaged, RepositoryNotFound, RepositorySuspect
+from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
+from ingot_git.storage.packs import is_in_use
+from ingot_git.storage.storage import Storage
+from ingot_git.storage.temporary_files import list_abandoned_locks, remove_abandoned_locks
 from ingot_repos.catalog.store import upkeep
-from ingot_repos.git.process.errors import RepositoryDamaged, RepositoryNotFound, RepositorySuspect
-from ingot_repos.git.refs.refs import BRANCHES, TAGS, list_refs
-from ingot_repos.git.storage.packs import is_in_use
-from ingot_repos.git.storage.storage import Storage
-from ingot_repos.git.storage.temporary_files import list_abandoned_locks, remove_abandoned_locks
 from ingot_repos.lfs.rules.objects import object_key as lfs_key
 from ingot_repos.lfs.store import objects as lfs_objects
 from ingot_repos.placement.rules.job_kinds import job_kind

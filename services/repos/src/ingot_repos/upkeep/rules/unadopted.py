@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Conflict, Invalid, NotFound
-from ingot_repos.git.process.errors import GitError, StorageFull
-from ingot_repos.git.storage.storage import StagedCopy, Storage
+from ingot_git.process.errors import GitError, StorageFull
+from ingot_git.storage.storage import StagedCopy, Storage
 from ingot_repos.upkeep import store as storage_checks
 
 NO_OWNER = "-"

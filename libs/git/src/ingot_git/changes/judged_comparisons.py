@@ -1,0 +1,22 @@
+"""Comparisons that include merges by git."""
+
+from dataclasses import replace
+
+import pygit2
+
+from ingot_git.changes.merge import mergeable
+from ingot_git.history.compare import Comparison, compare_with_branch
+
+
+def compare_and_judge(
+    repo: pygit2.Repository, head: str, *, base_branch: str, ignore_whitespace: bool
+) -> Comparison:
+    """Return the result of `compare_with_branch`, with ``clean`` always set. Blocks; may run git.
+
+    ``ignore_whitespace`` is as in `merge.merge`. Also raises GitFailed, GitTimedOut.
+    """
+    result = compare_with_branch(repo, head, base_branch=base_branch)
+    if result.clean is not None:
+        return result
+    judged = mergeable(repo, result.base, result.head, ignore_whitespace=ignore_whitespace)
+    return replace(result, clean=judged.clean)

@@ -1,0 +1,1 @@
+"""Builders for tests of git: commits in bare repositories and random histories."""
