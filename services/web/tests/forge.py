@@ -143,7 +143,8 @@ class FakeForge:
         self.answers = {HOME: repository(), f"{HOME}/issues/1": issue(), **_ownership()}
         # The caller has signed in just now.
         self.answers["/user/proof"] = {
-            "needed": False, "password": True, "code": False, "passkey_options": "", "state": "",
+            "needed": False, "password": True, "code": False, "first_password": False, "passkey_options": "",
+            "state": "",
         }  # fmt: skip
         # The sessions began with a password.
         sessions = (f"/user/sessions/{number}/provider" for number in (11, 12, 19))

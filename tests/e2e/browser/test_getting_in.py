@@ -97,7 +97,7 @@ async def test_a_developer_and_a_guest_get_in(site, provider, mailing, tmp_path)
         await dana.read("The lamp flickers")
         issue = await dana.page.value("location.pathname.slice(1)")
 
-        # A guest is invited by mail, makes an account with a passkey, and comments.
+        # A guest is invited by mail, registers with a passkey and no password, and comments.
         await make(http, f"orgs/{ORG}/teams/{team}/members", email=GUEST)
         invitation = link_of(text_of(await mailing.find(GUEST, "")))
         async with open_browser(site.url, tmp_path / "eli") as eli:
@@ -105,15 +105,10 @@ async def test_a_developer_and_a_guest_get_in(site, provider, mailing, tmp_path)
             await eli.visit(invitation.removeprefix("/"))
             await eli.follow("Create account")
             await eli.write("User name", "eli")
-            await eli.write("Password", PASSWORD)
-            await eli.write("Password again", PASSWORD)
-            await eli.follow("Create account", within=SUBMIT)
-            await eli.follow("Accept invitation")
-            await eli.read(ORG)
-            await eli.visit("login/passkeys")
-            await eli.write("Name, such as the device that has it", "laptop")
-            await eli.follow("Add a passkey", within=SUBMIT)
+            await eli.follow("Create account with a passkey", within=SUBMIT)
             await eli.read("recovery codes")
+            await eli.follow("Continue", "Accept invitation")
+            await eli.read(ORG)
             await eli.visit()
             await eli.sign_out("eli")
             await eli.visit("login")
@@ -249,3 +244,38 @@ async def test_a_passkey_follows_the_password_and_replaces_it(site, tmp_path):
             await eli.visit("login/passkeys")
             await eli.read("last used on")
             assert not eli.page.complaints
+
+
+async def test_a_form_with_work_takes_a_passkey_in_place_of_a_password(tmp_path):
+    """Without mail, one form makes the account: the browser has a passkey and a proof of work to give."""
+    variables = {"INGOT_IDENTITY_REGISTRATION": "open", "INGOT_IDENTITY_REGISTRATION_WORK_BITS": "8"}
+    site = Standalone(tmp_path, CHEAP_PASSWORDS | variables, host="localhost")
+    with running(site):
+        async with api_of(site.url) as http, open_browser(site.url, tmp_path / "nora") as nora:
+            await make(http, "admin/users", username="nora", email="n@example.org", password=PASSWORD)
+            device = await _plug_in_authenticator(nora)
+            await nora.visit("user/sign_up")
+            await nora.write("E-mail address", "nora@example.org")
+            await nora.press("Create account with a passkey", within=SUBMIT)
+            assert await nora.page.value("document.querySelector('#username').validity.valueMissing")
+            await nora.write("User name", "nora")
+            await nora.follow("Create account with a passkey", within=SUBMIT)
+            await nora.read("taken")
+            await nora.write("User name", "nora2")
+            await nora.follow("Create account with a passkey", within=SUBMIT)
+            await nora.read("recovery codes")
+            await nora.follow("Continue")
+            await nora.read("Your repositories")
+
+            # The passkey of the refused form is replaced, and carries the name.
+            stored = await nora.page.call("WebAuthn.getCredentials", authenticatorId=device)
+            assert [one["userName"] for one in stored["credentials"]] == ["nora2"]
+
+            await nora.visit("user/settings/security")
+            await nora.write("New password", PASSWORD)
+            await nora.write("Repeat the new password", PASSWORD)
+            await nora.follow("Set password", within=SUBMIT)
+            await nora.sign_in("nora2", PASSWORD)
+            await nora.read("Two-factor authentication")
+            await nora.follow("Use a passkey", within=SUBMIT)
+            await nora.read("Your repositories")

@@ -31,6 +31,7 @@ async def test_an_old_session_needs_a_proof_and_a_new_one_does_not(site):
         "needed": False,
         "password": True,
         "code": False,
+        "first_password": False,
         "passkey_options": "",
         "state": "",
     }

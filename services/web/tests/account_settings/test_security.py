@@ -26,6 +26,22 @@ async def test_a_new_password_is_typed_twice_and_ends_the_session(pages, forge):
     assert (refused.status_code, "refused" in refused.text) == (422, True)
 
 
+async def test_an_account_with_passkeys_alone_sets_a_first_password_after_a_proof(pages, forge):
+    page, to = "/user/settings/security", "/settings/password"
+    forge.answers["/user/proof"] |= {"password": False, "first_password": True}
+    shown = (await pages.get(page, ANN)).text
+    assert ("Current password" in shown, "this account has no password" in shown) == (False, True)
+    form = {"new_password": "new", "repeated": "new"}
+    changed = await pages.submit(page, "Set password", to=to, **form)
+    assert changed.headers["location"] == "/login"
+    assert forge.sent == [("POST", "/user/password", {"old_password": "", "new_password": "new"})]
+    ways = {"code": True, "passkey_options": '{"challenge": "AA"}', "state": "sealed", "needed": True}
+    forge.answers["/user/proof"] |= ways
+    refused = await pages.submit(page, "Set password", to=to, **form)
+    assert (refused.status_code, len(forge.sent)) == (403, 1)
+    assert ("Use a passkey" in refused.text, "Use the password" in refused.text) == (True, False)
+
+
 async def test_an_address_becomes_the_primary_one_or_gets_its_link_again(pages, forge):
     one = {"primary": False, "user_id": 1, "username": "ann"}
     forge.answers["/user/emails"] = [

@@ -92,6 +92,7 @@ async def test_new_people_need_a_proof(pages, old_session, page, button, fields)
 
 async def test_other_forms_ask_for_nothing(pages, old_session):
     form = {"token": pages.form_token(ANN, at=time.time()), "old_password": "a", "new_password": "b"}
+    form["repeated"] = "b"
     await pages.post("/user/settings/password", form, ANN)
     assert "/user/proof" not in old_session.read_paths
 
@@ -104,6 +105,7 @@ async def test_other_forms_ask_for_nothing(pages, old_session):
         ("/user/settings/emails", "primary", True),
         ("/user/settings/external_accounts", "", True),
         ("/user/settings/password", "", False),
+        ("/user/settings/password", "set", True),
         ("/user/settings", "", False),
         ("/org/crew/settings", "delete", True),
         ("/org/crew/settings", "save", False),

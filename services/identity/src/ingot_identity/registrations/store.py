@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Boolean, Column, String, Table, Text, delete, func, select
+from sqlalchemy import BigInteger, Boolean, Column, LargeBinary, String, Table, Text, delete, func, select
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
@@ -25,7 +25,14 @@ registration = Table(
     Column("address", String(254), nullable=False),
     # False where the site sends no mail.
     Column("confirmed", Boolean, nullable=False),
+    # Empty for an account with a passkey in its place.
     Column("password_hash", Text, nullable=False),
+    # The columns of a passkey, and the digests of its recovery codes one after the other.
+    Column("credential_id", LargeBinary(1023)),
+    Column("public_key", LargeBinary(1024)),
+    Column("user_handle", LargeBinary(64)),
+    Column("sign_count", BigInteger),
+    Column("recovery_codes", LargeBinary(1024)),
     Column("note", String(1000), nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     **LASTING_IDS,
@@ -41,6 +48,11 @@ class RegistrationRow(TypedRow):
     address: str
     confirmed: bool
     password_hash: str
+    credential_id: bytes | None
+    public_key: bytes | None
+    user_handle: bytes | None
+    sign_count: int | None
+    recovery_codes: bytes | None
     note: str
     created_at: datetime
 

@@ -8,11 +8,12 @@ const encode = (buffer) =>
     .replaceAll("=", "");
 const decodeId = (descriptor) => ({ ...descriptor, id: decode(descriptor.id) });
 
-async function createCredential(options) {
+async function createCredential(options, name) {
+  const user = decodeId(options.user);
   const publicKey = {
     ...options,
     challenge: decode(options.challenge),
-    user: decodeId(options.user),
+    user: name ? { ...user, name, displayName: name } : user,
     excludeCredentials: (options.excludeCredentials ?? []).map(decodeId),
   };
   const credential = await navigator.credentials.create({ publicKey });
@@ -44,18 +45,31 @@ const reasons = {
 };
 
 async function answer(button, status) {
+  const { form, dataset } = button;
+  const registers = dataset.passkey === "register";
+  const passwords = registers ? form.querySelectorAll("input[type=password]") : [];
+  // The passkey takes their place: they are neither required nor sent.
+  for (const field of passwords) field.disabled = true;
+  if (registers && !form.reportValidity()) {
+    for (const field of passwords) field.disabled = false;
+    return;
+  }
   button.disabled = true;
   status.textContent = "";
   try {
-    const ask = button.dataset.passkey === "create" ? createCredential : getCredential;
-    const [credential, response] = await ask(JSON.parse(button.dataset.options));
+    const ask = dataset.passkey === "get" ? getCredential : createCredential;
+    const name = registers ? form.elements.namedItem("username").value.trim() : "";
+    const [credential, response] = await ask(JSON.parse(dataset.options), name);
     const id = encode(credential.rawId);
-    const field = button.form.elements.namedItem("credential");
-    field.value = JSON.stringify({ id, rawId: id, type: credential.type, response });
-    button.form.submit();
+    const clientExtensionResults = credential.getClientExtensionResults();
+    const sent = { id, rawId: id, type: credential.type, response, clientExtensionResults };
+    form.elements.namedItem("credential").value = JSON.stringify(sent);
+    if (registers) form.requestSubmit();
+    else form.submit();
   } catch (error) {
     status.textContent = reasons[error.name] ?? "The passkey cannot be used.";
     button.disabled = false;
+    for (const field of passwords) field.disabled = false;
   }
 }
 

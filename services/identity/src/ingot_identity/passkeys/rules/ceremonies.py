@@ -43,13 +43,16 @@ from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.passkeys import store
 from ingot_identity.passkeys.store import PasskeyRow
 from ingot_identity.settings import Settings
+from ingot_identity.sources.store.tables import LOCAL
 
 CEREMONY_SECONDS = 300
 LONGEST_ANSWER = 16_384
 LONGEST_CREDENTIAL_ID, LONGEST_KEY = 1_023, 1_024
 ALGORITHMS = (-7, -8, -257)
 """The algorithms ES256, EdDSA and RS256, by their COSE numbers."""
-Purpose = Literal["create", "sign_in", "second_factor", "proof"]
+Purpose = Literal["create", "register", "sign_in", "second_factor", "proof"]
+CREDENTIAL_PROPERTIES = {"credProps": True}
+"""The extension by which a browser says if the authenticator stores the passkey."""
 _MALFORMED = (
     ValueError,
     LookupError,
@@ -75,13 +78,18 @@ class InvalidPasskey(Denied):
 
 
 class Ceremony(msgspec.Struct, frozen=True, kw_only=True):
-    """A challenge that was given to a browser. ``account_id`` 0: any passkey of the site may answer."""
+    """A challenge that was given to a browser.
+
+    ``account_id`` 0: any passkey of the site may answer or, to register, there is no account yet.
+    """
 
     purpose: Purpose
     challenge: bytes
     browser: str
     account_id: int = 0
     user_handle: bytes = b""
+    stands_alone: bool = False
+    """The new passkey must be able to sign in without a password."""
 
 
 class Begun(NamedTuple):
@@ -126,16 +134,23 @@ class Passkeys:
     def begin_creation(self, account: AccountRow, rows: Sequence[PasskeyRow], browser: str) -> Begun:
         """Begin to register a passkey.
 
-        Authenticators that already have one of ``rows`` create no second one.
+        Authenticators that already have one of ``rows`` create no second one. Each passkey of an
+        account without a password must be able to replace the password: it may become the only one.
         """
         handle = rows[0].user_handle if rows else secrets.token_bytes(32)
+        stands_alone = not account.password_hash and account.source_id == LOCAL
         options, state = self._server.register_begin(
             PublicKeyCredentialUserEntity(
                 id=handle, name=account.login, display_name=account.full_name or account.login
             ),
             credentials=[_credential(row) for row in rows],
-            resident_key_requirement=ResidentKeyRequirement.PREFERRED,
-            user_verification=UserVerificationRequirement.PREFERRED,
+            resident_key_requirement=ResidentKeyRequirement.REQUIRED
+            if stands_alone
+            else ResidentKeyRequirement.PREFERRED,
+            user_verification=UserVerificationRequirement.REQUIRED
+            if stands_alone
+            else UserVerificationRequirement.PREFERRED,
+            extensions=CREDENTIAL_PROPERTIES,
         )
         ceremony = Ceremony(
             purpose="create",
@@ -143,6 +158,29 @@ class Passkeys:
             browser=browser,
             account_id=account.id,
             user_handle=handle,
+            stands_alone=stands_alone,
+        )
+        return Begun(json.dumps(dict(options.public_key)), self._close(ceremony))
+
+    def begin_registration(self, applicant: str, *, handle: bytes = b"") -> Begun:
+        """Begin to create the passkey of an account that does not exist yet. The browser inserts its name.
+
+        ``applicant`` is the digest of the browser and of its link. ``handle`` is that of a passkey that the
+        authenticator created before, for an account that was refused: the new passkey replaces it.
+        """
+        handle = handle or secrets.token_bytes(32)
+        options, state = self._server.register_begin(
+            PublicKeyCredentialUserEntity(id=handle, name="", display_name=""),
+            resident_key_requirement=ResidentKeyRequirement.REQUIRED,
+            user_verification=UserVerificationRequirement.REQUIRED,
+            extensions=CREDENTIAL_PROPERTIES,
+        )
+        ceremony = Ceremony(
+            purpose="register",
+            challenge=_challenge(state),
+            browser=applicant,
+            user_handle=handle,
+            stands_alone=True,
         )
         return Begun(json.dumps(dict(options.public_key)), self._close(ceremony))
 
@@ -163,11 +201,22 @@ class Passkeys:
         self, db: Database, state: str, answer: str, *, browser: str, account_id: int
     ) -> NewPasskey:
         """Return the credential that the authenticator has created. Raises InvalidPasskey."""
-        ceremony = await self._use(db, state, "create", browser, account_id)
+        return self._created(await self._use(db, state, "create", browser, account_id), answer)
+
+    async def finish_registration(
+        self, db: Database, state: str, answer: str, *, applicant: str
+    ) -> NewPasskey:
+        """Return the credential for a new account. Its owner gave a PIN or a finger. Raises InvalidPasskey."""
+        return self._created(await self._use(db, state, "register", applicant, 0), answer)
+
+    def _created(self, ceremony: Ceremony, answer: str) -> NewPasskey:
+        """Return the credential of the authenticator's response. Raises InvalidPasskey."""
         try:
             response = RegistrationResponse.from_dict(_fields(answer))
             _require_own_page(response.response.client_data)
-            data = self._server.register_complete(_state(ceremony), response)
+            if ceremony.stands_alone:
+                _require_stored(response)
+            data = self._server.register_complete(_state(ceremony, verified=ceremony.stands_alone), response)
             credential = data.credential_data
             if credential is None:
                 raise ValueError("there is no credential")
@@ -251,6 +300,14 @@ def browser_of(secret: str) -> str:
     return hashlib.sha256(f"ingot passkey {secret}".encode()).hexdigest()
 
 
+def applicant_of(secret: str, code: str) -> str:
+    """Return the digest of the browser with that secret cookie, and of the link that makes an account.
+
+    ``code`` is empty for a form without a link.
+    """
+    return browser_of(f"{secret} registers by {code}")
+
+
 def _fields(answer: str) -> Any:
     """Return the response as JSON. Raises ValueError if it is too long or no JSON."""
     if len(answer) > LONGEST_ANSWER:
@@ -261,6 +318,13 @@ def _fields(answer: str) -> Any:
 def _require_own_page(client_data: CollectedClientData) -> None:
     if client_data.cross_origin:
         raise ValueError("the ceremony happened in the frame of another site")
+
+
+def _require_stored(response: RegistrationResponse) -> None:
+    """Raise ValueError if the browser says that the authenticator does not store the passkey."""
+    results: Any = response.client_extension_results
+    if (results.get("credProps") or {}).get("rk") is False:
+        raise ValueError("the authenticator does not store the passkey")
 
 
 def _check_length(value: bytes, shortest: int, longest: int) -> None:

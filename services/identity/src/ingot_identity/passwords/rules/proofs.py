@@ -7,9 +7,11 @@ from ingot_chassis.db.audit import Actor, add_entry
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid
 from ingot_identity.accounts.store.tables import AccountRow
+from ingot_identity.passkeys import store as passkeys
 from ingot_identity.passwords.rules.hashing import Passwords
 from ingot_identity.passwords.rules.throttle import SignInThrottle
 from ingot_identity.sources.store import identities
+from ingot_identity.sources.store.tables import LOCAL
 
 
 class DirectorySignIn(NamedTuple):
@@ -52,6 +54,14 @@ async def has_password(db: Database, account: AccountRow) -> bool:
         return True
     async with db.read() as reader:
         return await identities.has_directory(reader, account.id)
+
+
+async def has_only_passkeys(db: Database, account: AccountRow) -> bool:
+    """True if the account is of this site, and has passkeys in place of a password."""
+    if account.source_id != LOCAL or await has_password(db, account):
+        return False
+    async with db.read() as reader:
+        return await passkeys.count_of(reader, account.id) > 0
 
 
 async def require_password(

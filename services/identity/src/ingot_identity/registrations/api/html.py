@@ -1,23 +1,35 @@
-"""The pages of registration: plain HTML. Only the first has a script, for its proof of work.
+"""The pages of registration: plain HTML. Scripts do the proof of work, and create passkeys.
 
 Every value is escaped here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
+from ingot_identity.passkeys.rules.ceremonies import Begun
 from ingot_identity.sign_in.api.html import Page, hidden_fields, problem_notice
+from ingot_identity.sign_in.api.passkey_html import registration_button
 
 
 def invited_page(
-    *, address: str, target: str, action: str, hidden: Mapping[str, str], login: str = "", problem: str = ""
+    *,
+    address: str,
+    target: str,
+    action: str,
+    hidden: Mapping[str, str],
+    login: str = "",
+    passkey: str = "",
+    problem: str = "",
 ) -> Page:
-    """Return the form that makes an account for the address of an invitation."""
+    """Return the form that makes an account for the address of an invitation.
+
+    ``passkey`` is the HTML of ``passkey_offer``, here and below.
+    """
     purpose = (
         f"<p>for <strong>{escape(address)}</strong>, which was invited to {escape(target)}. "
         "You accept the invitation on the next page.</p>"
     )
-    return Page("Create account", purpose + _form(action, hidden, _account_fields(login), problem))
+    return Page("Create account", purpose + _account_form(action, hidden, login, "", passkey, problem))
 
 
 def address_page(
@@ -50,20 +62,30 @@ def account_page(
     hidden: Mapping[str, str],
     login: str = "",
     note: str | None = None,
+    passkey: str = "",
     problem: str = "",
 ) -> Page:
     """Return the form for the account of a confirmed address. ``note`` None: no administrator is asked."""
     purpose = f"<p>for <strong>{escape(address)}</strong></p>"
-    fields = _account_fields(login) + _note_field(note)
-    return Page("Create account", purpose + _form(action, hidden, fields, problem))
+    form = _account_form(action, hidden, login, _note_field(note), passkey, problem)
+    return Page("Create account", purpose + form)
 
 
-def waiting_page() -> Page:
+def registered_page(codes: Sequence[str], address: str) -> Page:
+    """Return the page after the registration of an account with a passkey. ``address`` is the next page."""
+    return Page(
+        "Your account is ready",
+        "<p>Your passkey signs you in. A second one on another device keeps you in if the first is lost.</p>"
+        f'{_codes(codes)}<p><a class="button primary" href="{escape(address)}">Continue</a></p>',
+    )
+
+
+def waiting_page(codes: Sequence[str] = ()) -> Page:
     """Return the page after a registration that waits for an administrator."""
     return Page(
         "Wait for approval",
         "<p>Those who run this site look at your registration. You can sign in once they have approved it. "
-        "If the site sends mail, you get one.</p>",
+        f"If the site sends mail, you get one.</p>{_codes(codes)}",
     )
 
 
@@ -76,12 +98,29 @@ def unconfirmed_page(
     address: str = "",
     login: str = "",
     note: str | None = None,
+    passkey: str = "",
     problem: str = "",
 ) -> Page:
     """Return the form for an account with its address, which nothing confirms."""
-    fields = _account_fields(login) + _address_field(address) + _note_field(note)
-    fields += _work_fields(challenge, script)
-    return Page("Create account", _form(action, hidden, fields, problem))
+    fields = _address_field(address) + _note_field(note) + _work_fields(challenge, script)
+    return Page("Create account", _account_form(action, hidden, login, fields, passkey, problem))
+
+
+def passkey_offer(begun: Begun, root: str) -> str:
+    """Return the button to create an account with a passkey in place of the password."""
+    hint = "<noscript><p>Without JavaScript, choose a password.</p></noscript>"
+    return f"<hr>{registration_button(begun, root, 'Create account with a passkey', hint)}"
+
+
+def _codes(codes: Sequence[str]) -> str:
+    if not codes:
+        return ""
+    lines = "\n".join(codes)
+    return (
+        '<div class="notice good" role="status"><p>These are your recovery codes. They are shown only now: '
+        "keep them. If your passkeys are lost, a new password and one of these codes sign you in. Each works "
+        f"once.</p><pre>{escape(lines)}</pre></div>"
+    )
 
 
 def _address_field(address: str) -> str:
@@ -115,12 +154,20 @@ def _work_fields(challenge: str, script: str) -> str:
     )
 
 
-def _account_fields(login: str) -> str:
-    return (
+def _account_form(
+    action: str, hidden: Mapping[str, str], login: str, fields: str, passkey: str, problem: str
+) -> str:
+    """Return the form for an account. ``fields`` come between the name and the password."""
+    name = (
         '<div class="field"><label for="username">User name</label>'
         f'<input id="username" name="username" value="{escape(login)}" autocomplete="username" '
         "autofocus required></div>"
-    ) + "".join(
+    )
+    return _form(action, hidden, name + fields + _password_fields(), problem, after=passkey)
+
+
+def _password_fields() -> str:
+    return "".join(
         f'<div class="field"><label for="{name}">{label}</label><input id="{name}" name="{name}" '
         'type="password" autocomplete="new-password" required></div>'
         for name, label in (("password", "Password"), ("repeated", "Password again"))
@@ -128,9 +175,15 @@ def _account_fields(login: str) -> str:
 
 
 def _form(
-    action: str, hidden: Mapping[str, str], fields: str, problem: str, *, button: str = "Create account"
+    action: str,
+    hidden: Mapping[str, str],
+    fields: str,
+    problem: str,
+    *,
+    button: str = "Create account",
+    after: str = "",
 ) -> str:
     return (
         f'{problem_notice(problem)}<form method="post" action="{escape(action)}">{hidden_fields(hidden)}'
-        f'{fields}<button class="primary">{escape(button)}</button></form>'
+        f'{fields}<button class="primary">{escape(button)}</button>{after}</form>'
     )

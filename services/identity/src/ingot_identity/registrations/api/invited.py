@@ -5,25 +5,24 @@ from urllib.parse import urlencode
 
 from litestar import Response, get, post
 
-from ingot_chassis.db.audit import Actor, add_entry
-from ingot_chassis.errors import ApiError, Denied, Invalid, NotFound, TooManyRequests, Unavailable
+from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
-from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.invitations import rules as invitations
 from ingot_identity.invitations.components import InvitationComponents
 from ingot_identity.invitations.rules import InvitationLink
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.messages.rules import PAGES
-from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.registrations.api import html
+from ingot_identity.registrations.api.credentials import audit_registration, passkey_offer, read_credentials
+from ingot_identity.registrations.api.welcomes import welcome
 from ingot_identity.registrations.components import RegistrationComponents
 from ingot_identity.registrations.rules import accounts as registrations
+from ingot_identity.registrations.rules.accounts import Credentials, Registered
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sign_in.api.browser import Browser
 from ingot_identity.sign_in.api.html import refusal_page
-from ingot_identity.sign_in.api.starts import start_session_without_password
 
 INVITED = "/user/invited"
 INVALID = "This link makes no account. It was used, it is too old, or the invitation was withdrawn."
@@ -50,15 +49,17 @@ async def register_invited(request: IdentityRequest) -> Page:
     link = await _find(request, code)
     if link is None:
         return browser.page(refusal_page(INVALID), status=404)
+    credentials = None
     try:
-        row = await _register(request, code, login, form.get("password", ""), form.get("repeated", ""))
+        await request.part(RegistrationComponents).quota.take("registration", client_address())
+        credentials = await read_credentials(request, browser, form, code)
+        registered = await _register(request, code, login, credentials)
     except NotFound:
         return browser.page(refusal_page(INVALID), status=404)
-    except (Denied, Invalid, TooManyRequests, Unavailable) as error:
-        return _page(request, link, code, login, error)
-    secret = await start_session_without_password(request, browser, row, "mail")
+    except (Conflict, Denied, Invalid, TooManyRequests, Unavailable) as error:
+        return _page(request, link, code, login, error, credentials)
     target = f"{browser.root}{PAGES[invitations.KIND]}?{urlencode({'code': code})}"
-    return browser.redirect(await browser.next_address(row, target), cookies=[browser.session_cookie(secret)])
+    return await welcome(request, browser, registered, "mail", target)
 
 
 async def _find(request: IdentityRequest, code: str) -> InvitationLink | None:
@@ -70,21 +71,14 @@ async def _find(request: IdentityRequest, code: str) -> InvitationLink | None:
     return link if link is not None and not link.invitation.registered else None
 
 
-async def _register(
-    request: IdentityRequest, code: str, login: str, password: str, repeated: str
-) -> AccountRow:
-    await request.part(RegistrationComponents).quota.take("registration", client_address())
-    if password != repeated:
-        raise Invalid.field("password", "repeated", "was typed in two ways")
-    password_hash = await request.part(PasswordComponents).checks.passwords.hash(password)
+async def _register(request: IdentityRequest, code: str, login: str, credentials: Credentials) -> Registered:
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
-        row = await registrations.register_invited(
-            tx, request.presenter, messages, code, login=login, password_hash=password_hash
+        registered = await registrations.register_invited(
+            tx, request.presenter, messages, code, login=login, credentials=credentials
         )
-        actor = Actor(row.id, row.login, via="mail", address=client_address())
-        await add_entry(tx, actor, "user.register", f"user {row.login}", {"id": row.id, "email": row.email})
-    return row
+        await audit_registration(tx, registered, "mail")
+    return registered
 
 
 def _page(
@@ -93,18 +87,26 @@ def _page(
     code: str,
     login: str = "",
     error: ApiError | None = None,
+    refused: Credentials | None = None,
 ) -> Page:
     browser = Browser(request)
     cookie = browser.form_cookie()
+    passkey = passkey_offer(request, browser, code, refused)
     page = html.invited_page(
         address=request.part(MessageComponents).messages.unseal(link.invitation.sealed_address),
         target=link.target.words,
         action=f"{browser.root}{INVITED}",
         hidden={"token": browser_sessions.form_token(browser.form_secret), "code": code},
         login=login,
+        passkey=passkey,
         problem=error.message if error else "",
     )
-    answer = browser.page(page, status=error.status if error else 200, cookies=[cookie] if cookie else [])
+    answer = browser.page(
+        page,
+        status=error.status if error else 200,
+        cookies=[cookie] if cookie else [],
+        scripts=bool(passkey),
+    )
     answer.headers.update((error.headers if error else None) or {})
     return answer
 

@@ -5,31 +5,30 @@ looked for before the mail is sent. The link of the mail leads to the form for t
 """
 
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
 
 from ingot_chassis.db.audit import Actor, add_entry
-from ingot_chassis.errors import ApiError, Invalid, NotFound, TooManyRequests, Unavailable
+from ingot_chassis.errors import ApiError, Conflict, Denied, Invalid, NotFound, TooManyRequests, Unavailable
 from ingot_chassis.http.policy import anyone
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules.names import check_email
-from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.messages.rules import PAGES
-from ingot_identity.passwords.components import PasswordComponents
 from ingot_identity.registrations.api import html
+from ingot_identity.registrations.api.credentials import audit_registration, passkey_offer, read_credentials
+from ingot_identity.registrations.api.welcomes import welcome
 from ingot_identity.registrations.components import RegistrationComponents
 from ingot_identity.registrations.rules import accounts as registrations
 from ingot_identity.registrations.rules import approvals
-from ingot_identity.registrations.rules.accounts import NewAccount
+from ingot_identity.registrations.rules.accounts import Credentials, NewAccount, Registered
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sign_in.api.browser import Browser, script_response
 from ingot_identity.sign_in.api.html import Page as PageText
 from ingot_identity.sign_in.api.html import refusal_page
-from ingot_identity.sign_in.api.starts import start_session_without_password
 
 SIGN_UP, REGISTER, SCRIPT = "/user/sign_up", PAGES[registrations.KIND], "/login/work.js"
 CLOSED = "Those who run this site make accounts. Ask them for one."
@@ -63,16 +62,18 @@ async def sign_up(request: IdentityRequest) -> Page:
     if not browser.sent(form, browser.form_secret):
         return browser.unknown_form()
     address, messages = form.get("email", "").strip(), request.part(MessageComponents).messages
+    credentials = None
     try:
         await registration.quota.take("sign_up", client_address())
         check_email(address)
         registration.admission.require_address(address)
         await registration.work.require(form.get("challenge", ""), form.get("work", ""))
         if not messages.is_on:
-            row = await _register(request, form, address=address)
-            return await _registered(request, browser, row, "")
-    except (Invalid, TooManyRequests, Unavailable) as error:
-        return _first_page(request, browser, form, error)
+            credentials = await read_credentials(request, browser, form, "")
+            outcome = await _register(request, form, credentials, address=address)
+            return await _registered(request, browser, outcome, "")
+    except (Conflict, Denied, Invalid, TooManyRequests, Unavailable) as error:
+        return _first_page(request, browser, form, error, credentials)
     async with request.db.transaction() as tx:
         await messages.request(tx, registrations.KIND, address=address)
     return browser.page(html.request_page())
@@ -99,14 +100,16 @@ async def register_account(request: IdentityRequest) -> Page:
     address = await _address_of(request, code)
     if not address:
         return browser.page(refusal_page(INVALID), status=404)
+    credentials = None
     try:
         await request.part(RegistrationComponents).quota.take("registration", client_address())
-        row = await _register(request, form, code=code)
+        credentials = await read_credentials(request, browser, form, code)
+        outcome = await _register(request, form, credentials, code=code)
     except NotFound:
         return browser.page(refusal_page(INVALID), status=404)
-    except (Invalid, TooManyRequests, Unavailable) as error:
-        return _account_page(request, browser, code, address, form, error)
-    return await _registered(request, browser, row, code)
+    except (Conflict, Denied, Invalid, TooManyRequests, Unavailable) as error:
+        return _account_page(request, browser, code, address, form, error, credentials)
+    return await _registered(request, browser, outcome, code)
 
 
 async def _address_of(request: IdentityRequest, code: str) -> str:
@@ -119,47 +122,58 @@ async def _address_of(request: IdentityRequest, code: str) -> str:
     return messages.address_of(row) if row is not None else ""
 
 
+class _Waiting(NamedTuple):
+    """A registration that waits for an administrator. With a passkey it has recovery codes."""
+
+    recovery_codes: list[str]
+
+
 async def _register(
-    request: IdentityRequest, form: dict[str, str], *, code: str = "", address: str = ""
-) -> AccountRow | None:
-    """Make an account, or let its registration wait: then None.
+    request: IdentityRequest,
+    form: dict[str, str],
+    credentials: Credentials,
+    *,
+    code: str = "",
+    address: str = "",
+) -> Registered | _Waiting:
+    """Make an account, or let its registration wait.
 
     Its address is that of the link with ``code``, or else the typed one, which nothing confirms. Raises
-    NotFound, Invalid, TooManyRequests, Unavailable.
+    NotFound, Conflict, Invalid, TooManyRequests.
     """
-    if form.get("password", "") != form.get("repeated", ""):
-        raise Invalid.field("password", "repeated", "was typed in two ways")
-    password_hash = await request.part(PasswordComponents).checks.passwords.hash(form.get("password", ""))
     messages, login = request.part(MessageComponents).messages, form.get("username", "").strip()
     async with request.db.transaction() as tx:
         address = address or await registrations.take_link(tx, messages, code)
-        new = NewAccount(login, address, password_hash, confirmed=bool(code))
+        new = NewAccount(login, address, credentials, confirmed=bool(code))
         if request.part(RegistrationComponents).admission.mode == "approval":
-            await approvals.add(tx, new, form.get("note", "").strip())
+            codes = await approvals.add(tx, new, form.get("note", "").strip())
             actor = Actor(via=_via(code), address=client_address())
             await add_entry(tx, actor, "registration.request", f"user {login}", {"email": address})
-            return None
-        row = await registrations.register(tx, request.presenter, new)
-        actor = Actor(row.id, row.login, via=_via(code), address=client_address())
-        await add_entry(tx, actor, "user.register", f"user {row.login}", {"id": row.id, "email": row.email})
-    return row
+            return _Waiting(codes)
+        registered = await registrations.register(tx, request.presenter, new)
+        await audit_registration(tx, registered, _via(code))
+    return registered
 
 
 def _via(code: str) -> str:
     return "mail" if code else "basic"
 
 
-async def _registered(request: IdentityRequest, browser: Browser, row: AccountRow | None, code: str) -> Page:
+async def _registered(
+    request: IdentityRequest, browser: Browser, outcome: Registered | _Waiting, code: str
+) -> Page:
     """Return the answer to a new account, whose session it starts, or to a registration that waits."""
-    if row is None:
-        return browser.page(html.waiting_page())
-    secret = await start_session_without_password(request, browser, row, _via(code))
-    target = await browser.next_address(row, f"{browser.root}/")
-    return browser.redirect(target, cookies=[browser.session_cookie(secret)])
+    if isinstance(outcome, _Waiting):
+        return browser.page(html.waiting_page(outcome.recovery_codes))
+    return await welcome(request, browser, outcome, _via(code), f"{browser.root}/")
 
 
 def _first_page(
-    request: IdentityRequest, browser: Browser, form: dict[str, str], error: ApiError | None = None
+    request: IdentityRequest,
+    browser: Browser,
+    form: dict[str, str],
+    error: ApiError | None = None,
+    refused: Credentials | None = None,
 ) -> Page:
     challenge, cookie = request.part(RegistrationComponents).work.new(), browser.form_cookie()
     fields = {
@@ -169,13 +183,15 @@ def _first_page(
         "address": form.get("email", ""),
         "problem": error.message if error else "",
     }
-    hidden = {"token": browser_sessions.form_token(browser.form_secret)}
+    hidden, passkey = {"token": browser_sessions.form_token(browser.form_secret)}, ""
     if request.part(MessageComponents).messages.is_on:
         page = html.address_page(**fields, hidden=hidden)
     else:
-        login = form.get("username", "")
-        page = html.unconfirmed_page(**fields, hidden=hidden, login=login, note=_note(request, form))
-    return _answer(browser, page, error, [cookie] if cookie else [], scripts=bool(challenge))
+        login, passkey = form.get("username", ""), passkey_offer(request, browser, "", refused)
+        page = html.unconfirmed_page(
+            **fields, hidden=hidden, login=login, note=_note(request, form), passkey=passkey
+        )
+    return _answer(browser, page, error, [cookie] if cookie else [], scripts=bool(challenge or passkey))
 
 
 def _account_page(
@@ -185,17 +201,20 @@ def _account_page(
     address: str,
     form: dict[str, str],
     error: ApiError | None = None,
+    refused: Credentials | None = None,
 ) -> Page:
     cookie = browser.form_cookie()
+    passkey = passkey_offer(request, browser, code, refused)
     page = html.account_page(
         address=address,
         action=f"{browser.root}{REGISTER}",
         hidden={"token": browser_sessions.form_token(browser.form_secret), "code": code},
         login=form.get("username", ""),
         note=_note(request, form),
+        passkey=passkey,
         problem=error.message if error else "",
     )
-    return _answer(browser, page, error, [cookie] if cookie else [])
+    return _answer(browser, page, error, [cookie] if cookie else [], scripts=bool(passkey))
 
 
 def _note(request: IdentityRequest, form: dict[str, str]) -> str | None:

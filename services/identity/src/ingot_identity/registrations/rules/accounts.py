@@ -1,5 +1,6 @@
 """New accounts that people make themselves."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ingot_chassis.db.driver import Executor
@@ -12,9 +13,19 @@ from ingot_identity.invitations import rules as invitations
 from ingot_identity.messages import store as message_store
 from ingot_identity.messages.rules import Messages
 from ingot_identity.messages.store import MessageRow
+from ingot_identity.passkeys.rules.ceremonies import NewPasskey
+from ingot_identity.two_factors.rules.enrolments import add_passkey
 from ingot_identity.users.rules import create_user
 
+PASSKEY_NAME = "Passkey"
 KIND: Literal["registration"] = "registration"
+
+
+class Credentials(NamedTuple):
+    """The password of a new account, or a passkey in its place."""
+
+    password_hash: str = ""
+    passkey: NewPasskey | None = None
 
 
 class NewAccount(NamedTuple):
@@ -22,21 +33,29 @@ class NewAccount(NamedTuple):
 
     login: str
     address: str
-    password_hash: str
+    credentials: Credentials
     confirmed: bool
     """True: the person reads mail at the address."""
 
 
+class Registered(NamedTuple):
+    """A new account. With a passkey it has recovery codes, which are shown only now."""
+
+    account: AccountRow
+    passkey_id: int = 0
+    recovery_codes: Sequence[str] = ()
+
+
 async def register_invited(
-    tx: Tx, presenter: Presenter, messages: Messages, code: str, *, login: str, password_hash: str
-) -> AccountRow:
+    tx: Tx, presenter: Presenter, messages: Messages, code: str, *, login: str, credentials: Credentials
+) -> Registered:
     """Make the account of an invited person. The link confirms its address.
 
-    Raises NotFound, Denied if the inviter may not invite any more, Invalid.
+    Raises NotFound, Denied if the inviter may not invite any more, Conflict, Invalid.
     """
     link = await invitations.begin_registration(tx, messages, code)
     address = messages.unseal(link.invitation.sealed_address)
-    return await register(tx, presenter, NewAccount(login, address, password_hash, confirmed=True))
+    return await register(tx, presenter, NewAccount(login, address, credentials, confirmed=True))
 
 
 async def find_link(db: Executor, messages: Messages, code: str) -> MessageRow | None:
@@ -60,15 +79,22 @@ async def take_link(tx: Tx, messages: Messages, code: str) -> str:
     return address
 
 
-async def register(tx: Tx, presenter: Presenter, new: NewAccount) -> AccountRow:
-    """Make an account. A confirmed address is taken from accounts that only claim it. Raises Invalid."""
+async def register(tx: Tx, presenter: Presenter, new: NewAccount) -> Registered:
+    """Make an account. A confirmed address is taken from accounts that only claim it.
+
+    Raises Invalid, and Conflict for a passkey that is registered already.
+    """
     if new.confirmed:
         await emails.remove_claims(tx, new.address.lower())
-    return await create_user(
+    password_hash, passkey = new.credentials
+    row = await create_user(
         tx,
         presenter,
         login=new.login,
         email=new.address,
-        password_hash=new.password_hash,
+        password_hash=password_hash,
         email_confirmed=new.confirmed,
     )
+    if passkey is None:
+        return Registered(row)
+    return Registered(row, *await add_passkey(tx, row.id, passkey, PASSKEY_NAME))

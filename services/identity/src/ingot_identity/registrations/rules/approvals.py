@@ -1,24 +1,29 @@
 """Registrations that an administrator approves or refuses."""
 
 from ingot_chassis.db.transaction import Tx
-from ingot_chassis.errors import Invalid, NotFound, TooManyRequests
+from ingot_chassis.errors import Conflict, Invalid, NotFound, TooManyRequests
 from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.messages.rules import Messages
+from ingot_identity.passkeys import store as passkeys
+from ingot_identity.passkeys.rules.ceremonies import NewPasskey
 from ingot_identity.registrations import store
-from ingot_identity.registrations.rules.accounts import NewAccount, register
+from ingot_identity.registrations.rules.accounts import Credentials, NewAccount, register
 from ingot_identity.registrations.store import RegistrationRow
+from ingot_identity.two_factors import store as two_factors
+from ingot_identity.two_factors.rules.codes import digests_of, generate_recovery_codes
 
 MOST_WAITING = 1_000
 LONGEST_NOTE = 1_000
+DIGEST_BYTES = 32
 
 
-async def add(tx: Tx, new: NewAccount, note: str) -> None:
-    """Let a registration wait. Raises Invalid, TooManyRequests.
+async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
+    """Let a registration wait. Return the recovery codes of an account with a passkey.
 
-    Only its name is compared with those of accounts. The administrator hears of an address in use.
+    Raises Conflict, Invalid, TooManyRequests. Only its name is compared with those of accounts. The administrator hears of an address in use.
     """
     names.check_login(new.login)
     names.check_email(new.address)
@@ -26,23 +31,35 @@ async def add(tx: Tx, new: NewAccount, note: str) -> None:
         raise Invalid.field("note", "length", f"has more than {LONGEST_NOTE} characters")
     if await store.count(tx) >= MOST_WAITING:
         raise TooManyRequests("too many registrations wait; try again later", headers={"Retry-After": "3600"})
+    password_hash, passkey = new.credentials
+    if passkey is not None and await passkeys.get_by_credential(tx, passkey.credential_id) is not None:
+        raise Conflict("this passkey is registered already")
+    codes = generate_recovery_codes() if passkey is not None else []
     is_taken = await accounts.get_by_login(tx, new.login) is not None
     if is_taken or not await store.add(
         tx,
         login=new.login,
         address=new.address,
         confirmed=new.confirmed,
-        password_hash=new.password_hash,
+        password_hash=password_hash,
+        recovery_codes=b"".join(digests_of(codes)) or None,
         note=note,
+        **(passkey._asdict() if passkey is not None else {}),
     ):
         raise Invalid.field("username", "taken", f"{new.login!r} is taken")
+    return codes
 
 
 async def approve(tx: Tx, presenter: Presenter, messages: Messages, registration_id: int) -> AccountRow:
-    """Make the account of a registration, and send a mail. Raises NotFound, Invalid."""
+    """Make the account of a registration, and send a mail. Raises Conflict, NotFound, Invalid."""
     row = await _take(tx, registration_id)
-    new = NewAccount(row.login, row.address, row.password_hash, row.confirmed)
-    account = await register(tx, presenter, new)
+    new = NewAccount(row.login, row.address, _credentials_of(row), row.confirmed)
+    account = (await register(tx, presenter, new)).account
+    if row.recovery_codes:
+        # Those that the person has, in place of the new ones.
+        codes = row.recovery_codes
+        digests = [codes[start : start + DIGEST_BYTES] for start in range(0, len(codes), DIGEST_BYTES)]
+        await two_factors.replace_recovery_codes(tx, account.id, digests)
     await messages.notify(tx, "registration_approved", account.id, page="/login", login=account.login)
     return account
 
@@ -53,6 +70,14 @@ async def refuse(tx: Tx, messages: Messages, registration_id: int) -> Registrati
     if row.confirmed:
         await messages.request(tx, "registration_refused", address=row.address)
     return row
+
+
+def _credentials_of(row: RegistrationRow) -> Credentials:
+    if row.credential_id is None or row.public_key is None or row.user_handle is None:
+        return Credentials(row.password_hash)
+    return Credentials(
+        passkey=NewPasskey(row.credential_id, row.public_key, row.user_handle, row.sign_count or 0)
+    )
 
 
 async def _take(tx: Tx, registration_id: int) -> RegistrationRow:

@@ -21,6 +21,14 @@ def use_button(begun: Begun, root: str, text: str, *, primary: bool = False) -> 
     return _button(begun, root, text, "get", primary=primary)
 
 
+def registration_button(begun: Begun, root: str, text: str, hint: str) -> str:
+    """Return the button that creates the passkey of a new account. The script inserts the name of the form.
+
+    ``hint`` is for browsers without JavaScript.
+    """
+    return _button(begun, root, text, "register", hint=hint)
+
+
 def passkey_sign_in_page(
     *, action: str, hidden: Mapping[str, str], button: str, sign_in: str, application: str, problem: str = ""
 ) -> Page:
@@ -159,11 +167,13 @@ def _codes(codes: Sequence[str]) -> str:
     )
 
 
-def _button(begun: Begun, root: str, text: str, ceremony: str, *, primary: bool = False) -> str:
+def _button(
+    begun: Begun, root: str, text: str, ceremony: str, *, primary: bool = False, hint: str = NO_SCRIPT
+) -> str:
     look = ' class="primary"' if primary else ""
     return (
         f"{hidden_fields({'state': begun.state, 'credential': ''})}"
         f'<button type="button"{look} data-passkey="{ceremony}" data-options="{escape(begun.options)}" '
-        f'hidden>{text}</button><p class="small" data-passkey-status role="status"></p>{NO_SCRIPT}'
+        f'hidden>{text}</button><p class="small" data-passkey-status role="status"></p>{hint}'
         f'<script type="module" src="{escape(root)}{SCRIPT}"></script>'
     )

@@ -16,6 +16,7 @@ from ingot_identity.oauth2.rules.protocol import Answer
 from ingot_identity.oauth2.rules.requests import Consent
 from ingot_identity.passkeys import store
 from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, browser_of
+from ingot_identity.reverse_proxies import store as proxy_links
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import passkey_html as html
@@ -184,7 +185,8 @@ async def _change(
                 await add_entry(tx, actor, "passkey.rename", subject, {"id": passkey_id, "name": name})
         case "delete":
             async with request.db.transaction() as tx:
-                await remove_passkey(tx, session.id, passkey_id)
+                is_linked = await proxy_links.is_linked(tx, session.id)
+                await remove_passkey(tx, session.id, passkey_id, has_other_way=is_linked)
                 await add_entry(tx, actor, "passkey.delete", subject, {"id": passkey_id})
         case "codes":
             async with request.db.transaction() as tx:

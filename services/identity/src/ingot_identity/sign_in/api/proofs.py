@@ -16,7 +16,7 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.accounts.rules import edits
 from ingot_identity.passkeys.rules.ceremonies import LONGEST_ANSWER, InvalidPasskey
 from ingot_identity.passwords.rules.hashing import LONGEST
-from ingot_identity.passwords.rules.proofs import has_password
+from ingot_identity.passwords.rules.proofs import has_only_passkeys, has_password
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions import store
 from ingot_identity.sessions.store import SessionHolderRow
@@ -105,13 +105,15 @@ async def _confirm_page(
 class SessionProof(msgspec.Struct, kw_only=True):
     """The proof that pages need from the caller. Without `needed`, the last proof is recent enough.
 
-    `password` and `code` say if the account has them. `passkey_options` are for the browser, and empty
+    `password` and `code` say if the account has them. `first_password`: it has passkeys in place of a
+    password, so its owner may set one. `passkey_options` are for the browser, and empty
     without passkeys; `state` is sent back with its response.
     """
 
     needed: bool
     password: bool
     code: bool
+    first_password: bool = False
     passkey_options: str = ""
     state: str = ""
 
@@ -141,6 +143,7 @@ async def get_proof(request: IdentityRequest) -> SessionProof:
         needed=needed,
         password=await has_password(request.db, account),
         code=has_code,
+        first_password=await has_only_passkeys(request.db, account),
         passkey_options=begun.options if begun else "",
         state=begun.state if begun else "",
     )

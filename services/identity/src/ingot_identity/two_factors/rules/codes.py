@@ -7,6 +7,7 @@ import base64
 import hmac
 import secrets
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -111,9 +112,19 @@ async def new_recovery_codes(tx: Tx, account_id: int) -> list[str]:
     await lock_for_update(tx, account_id)
     if not await store.is_enabled(tx, account_id):
         raise NotFound
+    codes = generate_recovery_codes()
+    await store.replace_recovery_codes(tx, account_id, digests_of(codes))
+    return codes
+
+
+def generate_recovery_codes() -> list[str]:
+    """Return random recovery codes as people type them. They are valid once their digests are stored."""
     plain = [base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(RECOVERY_CODES)]
-    await store.replace_recovery_codes(tx, account_id, [tokens.digest(code) for code in plain])
     return ["-".join((code[:4], code[4:8], code[8:12], code[12:])) for code in plain]
+
+
+def digests_of(codes: Sequence[str]) -> list[bytes]:
+    return [tokens.digest(_plain(code)) for code in codes]
 
 
 def _digest_of_password(account: AccountRow) -> str:

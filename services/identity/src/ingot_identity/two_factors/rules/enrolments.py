@@ -6,6 +6,7 @@ from ingot_contracts.identity.events import CredentialsRevoked
 from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.passkeys import store as passkeys
 from ingot_identity.passkeys.rules.ceremonies import NewPasskey
+from ingot_identity.sources.store import identities
 from ingot_identity.two_factors import store
 from ingot_identity.two_factors.rules.codes import new_recovery_codes
 
@@ -34,11 +35,18 @@ async def add_passkey(tx: Tx, account_id: int, new: NewPasskey, name: str) -> tu
     return passkey_id, await new_recovery_codes(tx, account_id)
 
 
-async def remove_passkey(tx: Tx, account_id: int, passkey_id: int) -> None:
-    """Remove a passkey. Raises NotFound."""
-    await lock_for_update(tx, account_id)
+async def remove_passkey(tx: Tx, account_id: int, passkey_id: int, *, has_other_way: bool = False) -> None:
+    """Remove a passkey. Raises NotFound, and Conflict if it is the only way to sign in.
+
+    ``has_other_way``: the account is linked with a user of the reverse proxy.
+    """
+    account = await lock_for_update(tx, account_id)
     if not await passkeys.remove(tx, account_id, passkey_id):
         raise NotFound
+    has_other_way = has_other_way or bool(account.password_hash)
+    has_other_way = has_other_way or bool(await identities.list_of_account(tx, account_id))
+    if not has_other_way and not await passkeys.count_of(tx, account_id):
+        raise Conflict("it is the only way to sign in to this account; set a password first")
     await _remove_orphaned_codes(tx, account_id)
 
 

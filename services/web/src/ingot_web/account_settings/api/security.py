@@ -1,5 +1,6 @@
 """Routes for password, sessions, email addresses and second factor of the caller."""
 
+from asyncio import gather
 from typing import Any
 
 from litestar import Response, get, post
@@ -10,7 +11,7 @@ from ingot_web.account_settings.api.profile import page
 from ingot_web.account_settings.rules.qr_codes import qr_code
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form
-from ingot_web.pages.api.request import WebRequest
+from ingot_web.pages.api.request import PROOF, WebRequest
 
 SHOWN = 50
 FACTOR = "/user/two_factor"
@@ -24,14 +25,27 @@ async def sessions(request: WebRequest) -> Response[str]:
 
 
 async def _security_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
-    listing = await request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN)
-    pages = request.pages_of(listing.total, SHOWN)
-    return page(request, "security", "Password and sessions", problem=problem, listing=listing, pages=pages)
+    listing, proof = await gather(
+        request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN),
+        request.forge.get("identity", PROOF),
+    )
+    return page(
+        request,
+        "security",
+        "Password and sessions",
+        problem=problem,
+        listing=listing,
+        pages=request.pages_of(listing.total, SHOWN),
+        first_password=proof.get("first_password", False),
+    )
 
 
 @post("/user/settings/password", policy=anyone(), include_in_schema=False)
 async def change_password(request: WebRequest) -> Response[Any]:
-    """Change the password. This ends every session, so the browser is redirected to the sign-in page."""
+    """Change the password, or set the first one.
+
+    This ends every session, so the browser is redirected to the sign-in page.
+    """
     form = await request.sent_form()
     body = {"old_password": form["old_password"], "new_password": form["new_password"]}
     try:

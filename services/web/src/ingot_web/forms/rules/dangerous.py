@@ -13,7 +13,10 @@ from ingot_web.forms.rules.fields import Form
 PROOF_FIELDS = ("proof_password", "proof_code", "credential", "state")
 """Fields that the page for the proof adds to a form."""
 _ACCOUNT = ("keys", "gpg_keys", "applications", "oauth2", "emails", "external_accounts")
-"""Settings of the caller. The forms for password and second factor ask for the password each time."""
+"""Settings of the caller. The forms for password and second factor ask for the password each time.
+
+The first password of an account with passkeys (``set``) needs a proof in its place.
+"""
 _DANGEROUS = {
     **dict.fromkeys((f"/user/settings/{page}" for page in _ACCOUNT), ""),
     "/admin/auths": "",
@@ -27,6 +30,7 @@ _DANGEROUS = {
     "/{}/{}/settings/keys": "",
     "/{}/{}/settings/teams": "",
     "/{}/{}/settings/transfer": "",
+    "/user/settings/password": "set",
 }
 """Paths, with {} for a segment, and the ``do`` that is dangerous there; empty for every one.
 
