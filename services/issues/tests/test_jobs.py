@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ingot_issues.closing.rules import commits, effects
-from ingot_issues.imports import rules as imports
+from ingot_issues.imports.rules import pages as imports
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pull_heads import rules as pull_heads
 from ingot_issues.pulls.rules import mergeability

@@ -28,7 +28,7 @@ from ingot_contracts.repos.imports import (
 )
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_issues.imports.jobs import PAGES_AT_ONCE, ImportJobs
-from ingot_issues.imports.rules import IMPORT
+from ingot_issues.imports.rules.pages import IMPORT
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_testing.service import count_statements
 

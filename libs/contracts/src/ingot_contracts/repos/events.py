@@ -75,9 +75,13 @@ class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impor
 
 
 class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.fetched.v1"):
-    """The commits of an import are here, or its other data was requested again. issues reads its pages."""
+    """The commits of an import are here, or its other data was requested again. issues reads its pages.
+
+    ``repeat`` counts how often the import was repeated. A new one begins with the first page.
+    """
 
     repository: Repository
+    repeat: int = 0
 
 
 class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.export.requested.v1"):

@@ -10,6 +10,9 @@ GHOST_ID = -1
 
 
 ImportedReviewState = Literal["APPROVED", "COMMENT", "REQUEST_CHANGES"]
+ConflictKind = Literal[
+    "label", "milestone", "issue", "pull", "comment", "review", "release", "branch", "tag", "wiki"
+]
 
 
 class ImportedPerson(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,8 +180,24 @@ class ImportedDependency(msgspec.Struct, frozen=True, kw_only=True):
     blocker: int
 
 
+class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that changed here and at the source since the last import. It stays as it is here.
+
+    ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release or
+    ref, or the id of a comment or review at the source. ``fields`` differ. ``deleted``: it was deleted here.
+    ``number``: another issue or pull request has its number here.
+    """
+
+    kind: ConflictKind
+    number: int = 0
+    name: str = ""
+    fields: list[str] = []
+
+
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     """A request for the page at ``cursor``, empty for the first page. Earlier pages have been written.
+
+    ``conflicts`` are those of the page before, in an import that is repeated.
 
     ``is_refused``: the page at ``cursor`` cannot be written, so the import fails. ``with_files``: files of
     texts are fetched after the page. An older release does not fetch them, so its links lead to the source.
@@ -187,6 +206,7 @@ class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     cursor: str = ""
     is_refused: bool = False
     with_files: bool = False
+    conflicts: list[ImportConflict] = []
 
 
 class ImportPage(msgspec.Struct, frozen=True, kw_only=True):

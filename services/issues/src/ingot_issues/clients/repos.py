@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -26,7 +26,14 @@ from ingot_contracts.repos.comparisons import (
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
 from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.histories import History
-from ingot_contracts.repos.imports import GHOST_ID, ImportFile, ImportPage, ReadImportFile, ReadImportPage
+from ingot_contracts.repos.imports import (
+    GHOST_ID,
+    ImportConflict,
+    ImportFile,
+    ImportPage,
+    ReadImportFile,
+    ReadImportPage,
+)
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
 from ingot_contracts.repos.repositories import RepositoryAccess
@@ -92,9 +99,21 @@ class HttpRepos:
             raise Unavailable(failure)
         return self._grants.get(key)
 
-    async def import_page(self, repository_id: int, cursor: str, *, is_refused: bool = False) -> ImportPage:
-        """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor."""
-        body = ReadImportPage(cursor=cursor, is_refused=is_refused, with_files=not is_refused)
+    async def import_page(
+        self,
+        repository_id: int,
+        cursor: str,
+        *,
+        is_refused: bool = False,
+        conflicts: Sequence[ImportConflict] = (),
+    ) -> ImportPage:
+        """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor.
+
+        ``conflicts`` are those of the page before.
+        """
+        body = ReadImportPage(
+            cursor=cursor, is_refused=is_refused, with_files=not is_refused, conflicts=list(conflicts)
+        )
         path = f"/internal/imports/{repository_id}/pages"
         return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)
 

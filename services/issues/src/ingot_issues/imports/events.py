@@ -10,8 +10,8 @@ from ingot_chassis.events.consumers import Handler
 from ingot_chassis.events.envelope import Envelope
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.repos.events import ImportFetched, RepositoryDeleted
-from ingot_issues.imports import store
-from ingot_issues.imports.rules import IMPORT, ReadPages
+from ingot_issues.imports.rules.pages import IMPORT, ReadPages
+from ingot_issues.imports.store import objects as store
 
 
 def subscriptions(jobs: Jobs) -> Mapping[type[msgspec.Struct], Handler]:
@@ -22,6 +22,8 @@ def subscriptions(jobs: Jobs) -> Mapping[type[msgspec.Struct], Handler]:
 async def _begin(jobs: Jobs, tx: Tx, event: ImportFetched, _envelope: Envelope) -> None:
     """Add the job that imports issues. A restarted import continues at its cursor."""
     repository_id = event.repository.id
+    if event.repeat:
+        await store.begin_repeat(tx, repository_id, event.repeat)
     await jobs.add(tx, IMPORT, repository_id, ReadPages(repository_id=repository_id))
 
 

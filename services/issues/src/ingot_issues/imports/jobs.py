@@ -14,23 +14,23 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import BadRequest, Invalid, NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import GiveUp, Work
-from ingot_contracts.repos.imports import ImportFile, ReadImportFile
+from ingot_contracts.repos.imports import ImportConflict, ImportFile, ReadImportFile
 from ingot_issues.accounts.rules import copy_missing
 from ingot_issues.attachments.rules import AttachmentEditor, Place
 from ingot_issues.attachments.store import existing_uuids
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
-from ingot_issues.imports import store
-from ingot_issues.imports.rules import (
+from ingot_issues.imports.rules.issues import Refused
+from ingot_issues.imports.rules.pages import (
     IMPORT,
     ReadPages,
-    Refused,
     account_ids,
     reader_ids,
     without_outsiders,
     write_page,
 )
-from ingot_issues.imports.store import FileRow
+from ingot_issues.imports.store import objects as store
+from ingot_issues.imports.store.objects import FileRow
 
 MOST_FILE_BYTES = 32 * 1024 * 1024
 """Limit of a file of a text, like that of a page: both are read into memory."""
@@ -61,7 +61,8 @@ class ImportJobs:
         """Read and write pages until the import ends or the source wants a pause."""
         repository_id = msgspec.json.decode(job.payload, type=ReadPages).repository_id
         async with self._db.read() as db:
-            cursor = await store.get_cursor(db, repository_id)
+            at = await store.get_cursor(db, repository_id)
+        cursor, conflicts = at.cursor, msgspec.json.decode(at.conflicts, type=list[ImportConflict])
         pause, readers = 0.0, dict[int, bool]()
         for _ in range(PAGES_AT_ONCE):
             refusal = await self._fetch_files(repository_id)
@@ -70,7 +71,7 @@ class ImportJobs:
             if refusal is not None:
                 pause = refusal.seconds
                 break
-            page = await self._repos.import_page(repository_id, cursor)
+            page = await self._repos.import_page(repository_id, cursor, conflicts=conflicts)
             if page.state == "ended":
                 return
             if page.state == "wait":
@@ -80,7 +81,7 @@ class ImportJobs:
             page = without_outsiders(page, await self._outsiders(repository_id, reader_ids(page), readers))
             try:
                 async with self._db.transaction() as tx:
-                    await write_page(tx, self._jobs, repository_id, page)
+                    conflicts = await write_page(tx, self._jobs, repository_id, page, repeat=at.repeat)
             except Refused as error:
                 await self._repos.import_page(repository_id, cursor, is_refused=True)
                 raise GiveUp(str(error)) from None

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -41,9 +41,13 @@ import_cursor = Table(
     metadata,
     Column("repository_id", BigId, primary_key=True, autoincrement=False),
     Column("cursor", Text, nullable=False),
+    # How often the import was repeated, and JSON: what the last page could not change.
+    Column("repeat", Integer, nullable=False, default=0, server_default="0"),
+    Column("conflicts", Text, nullable=False, default="[]", server_default="[]"),
 )
 
-# `local_id` is a row of the table of `kind`.
+# `local_id` is a row of the table of `kind`. `base` is JSON: a ``Base`` of what the source said when the object
+# was written last. Null in imports of earlier releases.
 imported_object = Table(
     "imported_object",
     metadata,
@@ -51,6 +55,7 @@ imported_object = Table(
     Column("kind", Integer, primary_key=True, autoincrement=False),
     Column("source_id", BigId, primary_key=True, autoincrement=False),
     Column("local_id", BigId, nullable=False),
+    Column("base", Text),
     Index("ix_imported_object_local", "kind", "local_id"),
 )
 
@@ -99,6 +104,14 @@ class ObjectRow(TypedRow):
     local_id: int
 
 
+class PagePlace(NamedTuple):
+    """The next page of an import, and what the last page could not change, as JSON."""
+
+    cursor: str = ""
+    repeat: int = 0
+    conflicts: str = "[]"
+
+
 class FileRow(TypedRow):
     """A file at the source, of an issue or of one of its comments."""
 
@@ -121,17 +134,28 @@ class IssueRow(TypedRow):
     number: int
 
 
-async def get_cursor(db: Executor, repository_id: int) -> str:
-    """Return the cursor of an import; empty at its beginning."""
-    statement = select(import_cursor.c.cursor).where(import_cursor.c.repository_id == repository_id)
-    return (await db.execute(statement)).scalar() or ""
+async def get_cursor(db: Executor, repository_id: int) -> PagePlace:
+    """Return the next page of an import: the first one at its beginning."""
+    columns = (import_cursor.c.cursor, import_cursor.c.repeat, import_cursor.c.conflicts)
+    statement = select(*columns).where(import_cursor.c.repository_id == repository_id)
+    row = (await db.execute(statement)).first()
+    return PagePlace(*row) if row is not None else PagePlace()
 
 
-async def save_cursor(db: Executor, repository_id: int, cursor: str) -> None:
-    values = {"repository_id": repository_id, "cursor": cursor}
-    statement = insert(db, import_cursor).values(values)
+async def save_cursor(db: Executor, repository_id: int, cursor: str, conflicts: str) -> None:
+    values = {"cursor": cursor, "conflicts": conflicts}
+    statement = insert(db, import_cursor).values(repository_id=repository_id, **values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["repository_id"], set_=values))
+
+
+async def begin_repeat(db: Executor, repository_id: int, repeat: int) -> None:
+    """Return to the first page for a new repeat of an import. A repeat that has begun continues."""
+    values = {"cursor": "", "conflicts": "[]", "repeat": repeat}
+    statement = insert(db, import_cursor).values(repository_id=repository_id, **values)
     await db.execute(
-        statement.on_conflict_do_update(index_elements=["repository_id"], set_={"cursor": cursor})
+        statement.on_conflict_do_update(
+            index_elements=["repository_id"], set_=values, where=import_cursor.c.repeat < repeat
+        )
     )
 
 
@@ -149,11 +173,19 @@ async def local_ids(
     return {row.source_id: row.local_id for row in await fetch_all(db, statement, ObjectRow)}
 
 
-async def add_objects(db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, int]) -> None:
+async def add_objects(
+    db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, int], bases: Mapping[int, str]
+) -> None:
     """Record the rows of objects of the source. The unique key prevents that an object is written twice."""
     if rows:
         values = [
-            {"repository_id": repository_id, "kind": kind, "source_id": source_id, "local_id": local_id}
+            {
+                "repository_id": repository_id,
+                "kind": kind,
+                "source_id": source_id,
+                "local_id": local_id,
+                "base": bases.get(source_id),
+            }
             for source_id, local_id in rows.items()
         ]
         await db.execute(imported_object.insert(), values)
@@ -182,7 +214,11 @@ async def add_pulls(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 async def add_rows(
-    db: Executor, repository_id: int, kind: ObjectKind, values: Mapping[int, Mapping[str, Any]]
+    db: Executor,
+    repository_id: int,
+    kind: ObjectKind,
+    values: Mapping[int, Mapping[str, Any]],
+    bases: Mapping[int, str],
 ) -> dict[int, int]:
     """Insert the rows of new objects. Return the ids here by the ids at the source.
 
@@ -194,7 +230,7 @@ async def add_rows(
     statement = table.insert().returning(table.c.id, sort_by_parameter_order=True)
     ids = (await db.execute(statement, [*values.values()])).scalars()
     local_ids = dict(zip(values, ids, strict=True))
-    await add_objects(db, repository_id, kind, local_ids)
+    await add_objects(db, repository_id, kind, local_ids, bases)
     return local_ids
 
 

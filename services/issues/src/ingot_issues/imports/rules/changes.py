@@ -1,0 +1,267 @@
+"""Merging objects that an earlier run of an import wrote.
+
+For each field there are three values: the one that the source said when it was written last (``Base``), the
+present one of the source, and the present one here. A field that changed at the source only gets its value.
+One that changed here only keeps its own. One that changed on both sides stays, and is reported.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ingot_chassis.db.driver import Executor
+from ingot_contracts.repos.imports import (
+    ConflictKind,
+    ImportConflict,
+    ImportedComment,
+    ImportedIssue,
+    ImportedLineComment,
+    ImportedReaction,
+)
+from ingot_issues.imports.store import current
+from ingot_issues.imports.store.current import Known
+from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.issues.store import assignees
+
+Columns = Mapping[str, tuple[str, ...]]
+"""Columns by field. The first one decides whether the field has changed; all are written."""
+LABEL: Columns = {
+    "name": ("name",),
+    "color": ("color",),
+    "description": ("description",),
+    "exclusive": ("exclusive",),
+    "is_archived": ("is_archived",),
+}
+MILESTONE: Columns = {
+    "title": ("title",),
+    "description": ("description",),
+    "state": ("state", "closed_at"),
+    "due_on": ("due_on",),
+}
+ISSUE: Columns = {
+    "title": ("title",),
+    "body": ("body",),
+    "state": ("state", "closed_at"),
+    "milestone": ("milestone_id",),
+    "due_date": ("due_date",),
+    "is_locked": ("locked",),
+    "labels": ("labels",),
+    "assignees": ("assignees",),
+}
+PULL: Columns = {
+    **ISSUE,
+    "base": ("base_branch", "base_sha"),
+    "head": ("head_sha", "merge_base", "additions", "deletions", "changed_files"),
+    "merged": ("merged", "merged_at", "merged_by", "merge_sha"),
+}
+COMMENT: Columns = {"body": ("body",)}
+REVIEW: Columns = {"dismissed": ("dismissed",)}
+NAMES: Mapping[ObjectKind, ConflictKind] = {
+    ObjectKind.LABEL: "label",
+    ObjectKind.MILESTONE: "milestone",
+    ObjectKind.ISSUE: "issue",
+    ObjectKind.PULL: "pull",
+    ObjectKind.COMMENT: "comment",
+    ObjectKind.REVIEW: "review",
+}
+Values = Mapping[str, Any]
+
+
+class Base(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the source said of an object when it was written last: digests by field, and of its parts.
+
+    ``lines`` has the comments on lines of a review. ``files`` are uuids. ``blockers`` are numbers.
+    """
+
+    fields: dict[str, str] = {}
+    reactions: list[str] = []
+    files: list[str] = []
+    lines: dict[str, str] = {}
+    blockers: list[int] = []
+
+
+class Run(NamedTuple):
+    """A run of an import. ``repeat`` is 0 for the first one. ``conflicts`` are those of the present page."""
+
+    repository_id: int
+    repeat: int
+    conflicts: list[ImportConflict]
+
+
+class Subject(NamedTuple):
+    """An object of the source that an earlier run wrote: its values for this page, and how a report names it.
+
+    ``files`` maps links of the source in its text to those here.
+    """
+
+    known: Known
+    values: Values
+    number: int = 0
+    name: str = ""
+    files: Mapping[str, str] = {}
+
+
+class Merged(NamedTuple):
+    """The row of an object before this page, the fields that the source has changed, and the new base."""
+
+    subject: Subject
+    before: Values
+    changed: frozenset[str]
+    base: Base
+
+
+def digest(value: Any) -> str:
+    """Return a short digest of a value. Fractions of a second are ignored."""
+    if isinstance(value, datetime):
+        value = int(value.timestamp())
+    return hashlib.blake2b(msgspec.json.encode(value), digest_size=6).hexdigest()
+
+
+def digests(columns: Columns, values: Values) -> dict[str, str]:
+    return {field: digest(values[names[0]]) for field, names in columns.items()}
+
+
+def base_text(columns: Columns, values: Values, text: ImportedIssue | ImportedComment | None = None) -> str:
+    """Return the base of a new row, as JSON."""
+    base = Base(digests(columns, values))
+    return encode(base if text is None else with_parts(base, text))
+
+
+def encode(base: Base) -> str:
+    return msgspec.json.encode(base).decode()
+
+
+def base_of(row: Known) -> Base | None:
+    return msgspec.json.decode(row.base, type=Base) if row.base is not None else None
+
+
+def with_parts(base: Base, text: ImportedIssue | ImportedComment) -> Base:
+    """Return a base with the reactions and files of a text."""
+    reactions = sorted({reaction_key(one) for one in text.reactions})
+    files = sorted({one.uuid for one in text.files})
+    return msgspec.structs.replace(base, reactions=reactions, files=files)
+
+
+def reaction_key(reaction: ImportedReaction) -> str:
+    person = reaction.author
+    return digest([person.source_id, person.name, reaction.content])
+
+
+def line_key(original_author_id: int, original_author: str, values: Values) -> str:
+    """Return what identifies a comment on a line: sources do not tell its id."""
+    place = (values["path"], values["old_position"], values["new_position"])
+    return digest([original_author_id, original_author, int(values["created_at"].timestamp()), *place])
+
+
+def line_digest(body: str, *, is_resolved: bool) -> str:
+    return digest([body, is_resolved])
+
+
+async def merge(
+    db: Executor, run: Run, kind: ObjectKind, columns: Columns, subjects: Sequence[Subject]
+) -> list[Merged]:
+    """Write the fields that changed at the source only, and return all objects whose rows are here.
+
+    The caller saves the bases. Fields that changed on both sides, and changed objects that were deleted here,
+    are added to the conflicts.
+    """
+    rows = await current.rows_of(db, kind, {one.known.local_id for one in subjects})
+    merged = list[Merged]()
+    for subject in subjects:
+        before, base = rows.get(subject.known.local_id), base_of(subject.known)
+        theirs = digests(columns, subject.values)
+        if before is None:
+            if base is not None and base.fields != theirs:
+                _report(run, kind, subject, ["deleted"])
+            continue
+        ours = digests(columns, _with_local_links(before, subject.files))
+        fields, changed, both = _compare(base, theirs, ours)
+        if both:
+            _report(run, kind, subject, both)
+        if changed:
+            await _write(db, kind, columns, subject, changed)
+        new_base = msgspec.structs.replace(base or Base(), fields=fields)
+        merged.append(Merged(subject, before, frozenset(changed), new_base))
+    return merged
+
+
+async def save(db: Executor, run: Run, kind: ObjectKind, merged: Iterable[Merged]) -> None:
+    """Save the bases that have changed."""
+    rows = []
+    for one in merged:
+        text = encode(one.base)
+        if text != one.subject.known.base:
+            rows.append(one.subject.known._replace(base=text))
+    await current.save_bases(db, run.repository_id, kind, rows)
+
+
+def _compare(
+    base: Base | None, theirs: Mapping[str, str], ours: Mapping[str, str]
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the new base, the fields to write, and those that changed on both sides.
+
+    Without a base a difference counts as a change on both sides.
+    """
+    fields = dict(base.fields) if base is not None else {}
+    changed, both = list[str](), list[str]()
+    for field, new in theirs.items():
+        old = fields.get(field)
+        if new == old:
+            continue
+        if new == ours[field]:
+            fields[field] = new
+        elif old is not None and ours[field] == old:
+            fields[field] = new
+            changed.append(field)
+        else:
+            both.append(field)
+    return fields, changed, both
+
+
+async def _write(
+    db: Executor, kind: ObjectKind, columns: Columns, subject: Subject, changed: Collection[str]
+) -> None:
+    values = {name: subject.values[name] for field in changed for name in columns[field]}
+    row_id = subject.known.local_id
+    label_ids, people = values.pop("labels", None), values.pop("assignees", None)
+    if "updated_at" in subject.values:
+        values["updated_at"] = subject.values["updated_at"]
+    await current.change_row(db, kind, row_id, values)
+    if label_ids is not None:
+        await current.replace_labels(db, row_id, label_ids)
+    if people is not None:
+        await assignees.replace(db, row_id, people)
+
+
+def _with_local_links(row: Values, files: Mapping[str, str]) -> Values:
+    """Return a row in whose text files that did not come have the links that they would have here."""
+    if not files or "body" not in row:
+        return row
+    body = row["body"]
+    for original, local in files.items():
+        body = body.replace(original, local)
+    return {**row, "body": body}
+
+
+def _report(run: Run, kind: ObjectKind, subject: Subject, fields: list[str]) -> None:
+    run.conflicts.append(
+        ImportConflict(kind=NAMES[kind], number=subject.number, name=subject.name, fields=fields)
+    )
+
+
+def report_number(run: Run, kind: ObjectKind, number: int, title: str) -> None:
+    """Report that another issue or pull request has the number of a new one."""
+    run.conflicts.append(ImportConflict(kind=NAMES[kind], number=number, name=title, fields=["number"]))
+
+
+def line_values(comment: ImportedLineComment, path: str) -> dict[str, Any]:
+    """Return the columns of a comment on a line that identify it."""
+    return {
+        "path": path,
+        "old_position": comment.old_position,
+        "new_position": 0 if comment.old_position else comment.new_position,
+        "created_at": comment.created_at,
+    }

@@ -1,0 +1,250 @@
+"""Imported issues, with what pull requests share with them: new ones, and changes of those that are here."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_contracts.limits import ASSIGNEES
+from ingot_contracts.repos.imports import (
+    ImportedComment,
+    ImportedIssue,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedPull,
+    ImportedReview,
+    ImportedTime,
+)
+from ingot_issues.imports.rules.changes import (
+    ISSUE,
+    PULL,
+    Merged,
+    Run,
+    Subject,
+    base_text,
+    merge,
+    reaction_key,
+    report_number,
+    save,
+    with_parts,
+)
+from ingot_issues.imports.rules.fields import (
+    account_list,
+    author_columns,
+    clipped,
+    file_links,
+    file_rows,
+    one_line,
+    reaction_rows,
+)
+from ingot_issues.imports.store import current
+from ingot_issues.imports.store import objects as store
+from ingot_issues.imports.store.current import Known
+from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_issues.records.store.states import State
+from ingot_issues.repositories.store import counters
+
+NO_REPOSITORY = 0
+"""The repository of a head that does not exist here, for example of a deleted fork."""
+_T = TypeVar(
+    "_T",
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedIssue,
+    ImportedPull,
+    ImportedReview,
+    ImportedComment,
+    ImportedTime,
+)
+
+
+class Refused(Exception):
+    """A page cannot be written, and a retry would not help."""
+
+
+async def split(
+    tx: Tx, run: Run, kind: ObjectKind, objects: Sequence[_T]
+) -> tuple[list[_T], list[tuple[_T, Known]]]:
+    """Return the objects that do not exist here, without duplicates, and those that an earlier run wrote."""
+    by_id = {one.source_id: one for one in objects}
+    known = await current.known(tx, run.repository_id, kind, by_id)
+    new = [one for source_id, one in by_id.items() if source_id not in known]
+    return new, [(by_id[source_id], row) for source_id, row in known.items()] if run.repeat else []
+
+
+async def insert_issues(
+    tx: Tx, run: Run, new: Mapping[int, ImportedIssue], kind: ObjectKind
+) -> dict[int, int]:
+    """Insert issues, or pull requests, under their own numbers. Return their ids by number.
+
+    Raises Refused if another issue already has such a number. A repeat reports and skips it.
+    """
+    if not new:
+        return {}
+    if taken := await store.issue_ids(tx, run.repository_id, new):
+        if not run.repeat:
+            raise Refused("a number is taken")
+        for number in taken:
+            report_number(run, kind, number, one_line(new[number].title))
+        new = {number: one for number, one in new.items() if number not in taken}
+        if not new:
+            return {}
+    rows = await _issue_rows(tx, run, [*new.values()], kind)
+    ids = await store.add_issues(
+        tx, [{name: row[name] for name in row if name not in ("labels", "assignees")} for row in rows]
+    )
+    columns = PULL if kind is ObjectKind.PULL else ISSUE
+    bases = dict[int, str]()
+    for row, one in zip(rows, new.values(), strict=True):
+        values = {**row, **pull_columns(run, one)} if isinstance(one, ImportedPull) else row
+        bases[one.source_id] = base_text(columns, values, one)
+    objects = {one.source_id: ids[number] for number, one in new.items()}
+    await store.add_objects(tx, run.repository_id, kind, objects, bases)
+    await store.add_labels(tx, [(ids[row["number"]], label) for row in rows for label in row["labels"]])
+    await store.add_assignees(tx, {ids[row["number"]]: row["assignees"] for row in rows})
+    await _count_issues(tx, run.repository_id, rows, is_pull=kind is ObjectKind.PULL)
+    reactions = [
+        row for number, one in new.items() for row in reaction_rows(ids[number], None, one.reactions)
+    ]
+    await store.add_reactions(tx, reactions)
+    await store.add_files(
+        tx,
+        [row for number, one in new.items() for row in file_rows(run.repository_id, ids[number], None, one)],
+    )
+    return ids
+
+
+def pull_columns(run: Run, one: ImportedPull) -> dict[str, Any]:
+    """Return the columns of a pull request that issues do not have."""
+    return {
+        "base_branch": one_line(one.base_branch),
+        "base_sha": one.base_sha,
+        "head_repository_id": run.repository_id if one.is_from_base else NO_REPOSITORY,
+        "head_branch": one_line(one.head_branch),
+        "head_sha": one.head_sha,
+        "merge_base": one.merge_base,
+        "additions": one.additions,
+        "deletions": one.deletions,
+        "changed_files": one.changed_files,
+        "mergeable": False,
+        "merged": one.merged,
+        "merged_at": one.merged_at,
+        "merged_by": one.merged_by.account_id if one.merged_by is not None else None,
+        "merge_sha": one.merge_sha,
+        "allow_maintainer_edit": one.allow_maintainer_edit,
+    }
+
+
+async def _issue_rows(
+    tx: Tx, run: Run, page: Sequence[ImportedIssue], kind: ObjectKind
+) -> list[dict[str, Any]]:
+    """Return the columns of issues, with the ids of their labels and assignees."""
+    label_ids = {label_id for one in page for label_id in one.labels}
+    label_rows = await store.local_ids(tx, run.repository_id, ObjectKind.LABEL, label_ids)
+    milestone_ids = {one.milestone for one in page}
+    milestone_rows = await store.local_ids(tx, run.repository_id, ObjectKind.MILESTONE, milestone_ids)
+    if run.repeat:  # some may have been deleted here
+        labels = await current.existing_ids(tx, ObjectKind.LABEL, {*label_rows.values()})
+        label_rows = {key: one for key, one in label_rows.items() if one in labels}
+        milestones = await current.existing_ids(tx, ObjectKind.MILESTONE, {*milestone_rows.values()})
+        milestone_rows = {key: one for key, one in milestone_rows.items() if one in milestones}
+    return [
+        {
+            "repository_id": run.repository_id,
+            "number": one.number,
+            "is_pull": kind is ObjectKind.PULL,
+            "title": one_line(one.title) or "-",
+            "body": clipped(one.body, LARGEST),
+            "state": one.state,
+            "milestone_id": milestone_rows.get(one.milestone),
+            "locked": one.is_locked,
+            "pin_order": one.pin_order,
+            "due_date": one.due_date,
+            "ref": one_line(one.ref),
+            "created_at": one.created_at,
+            "updated_at": one.updated_at,
+            "closed_at": (one.closed_at or one.updated_at) if one.state == "closed" else None,
+            **author_columns(one.author),
+            "labels": sorted({label_rows[label_id] for label_id in one.labels if label_id in label_rows}),
+            "assignees": account_list(one.assignees)[:ASSIGNEES],
+        }
+        for one in page
+    ]
+
+
+async def merge_issues(
+    tx: Tx, run: Run, kind: ObjectKind, known: Sequence[tuple[ImportedIssue, Known]]
+) -> list[Merged]:
+    """Write what changed at the source since the last run: fields, new reactions and new files."""
+    if not known:
+        return []
+    rows = await _issue_rows(tx, run, [one for one, _ in known], kind)
+    subjects, columns = list[Subject](), PULL if kind is ObjectKind.PULL else ISSUE
+    for (one, row), values in zip(known, rows, strict=True):
+        more = pull_columns(run, one) if isinstance(one, ImportedPull) else {}
+        subjects.append(Subject(row, {**values, **more}, number=one.number, files=file_links(one)))
+    merged = await merge(tx, run, kind, columns, subjects)
+    for each in merged:
+        if each.changed & {"state", "milestone"}:
+            await _recount(tx, run, each, is_pull=kind is ObjectKind.PULL)
+    texts = {row.source_id: text for text, row in known}
+    parts = [
+        (texts[each.subject.known.source_id], each, each.subject.known.local_id, None) for each in merged
+    ]
+    await save(tx, run, kind, await add_parts(tx, run, parts))
+    return merged
+
+
+async def _recount(tx: Tx, run: Run, one: Merged, *, is_pull: bool) -> None:
+    """Move an issue between the counts of milestones, and of open and closed ones."""
+    before, after = one.before, {**one.before}
+    if "state" in one.changed:
+        after["state"] = one.subject.values["state"]
+    if "milestone" in one.changed:
+        after["milestone_id"] = one.subject.values["milestone_id"]
+    opened, closed = Counter[int](), Counter[int]()
+    for row, difference in ((before, -1), (after, 1)):
+        if row["milestone_id"] is not None:
+            (opened if row["state"] == State.OPEN else closed)[row["milestone_id"]] += difference
+    await store.count_issues(tx, opened, closed)
+    difference = (after["state"] == State.OPEN) - (before["state"] == State.OPEN)
+    if difference:
+        await counters.count_open(tx, run.repository_id, difference, is_pull=is_pull)
+
+
+async def add_parts(
+    tx: Tx, run: Run, parts: Sequence[tuple[ImportedIssue | ImportedComment, Merged, int, int | None]]
+) -> list[Merged]:
+    """Add reactions and files that are new at the source. Return the objects with their new bases.
+
+    A part has the id of its issue, and of its comment or None. Without a base only later ones are new.
+    """
+    reactions, files, merged = list[dict[str, Any]](), list[dict[str, Any]](), list[Merged]()
+    for text, one, issue_id, comment_id in parts:
+        base = with_parts(one.base, text)
+        if one.subject.known.base is not None:
+            new = [each for each in text.reactions if reaction_key(each) not in one.base.reactions]
+            reactions += reaction_rows(issue_id, comment_id, new)
+            new_files = [each for each in text.files if each.uuid not in one.base.files]
+            changed = msgspec.structs.replace(text, files=new_files)
+            files += file_rows(run.repository_id, issue_id, comment_id, changed)
+        merged.append(one._replace(base=base))
+    await store.add_reactions(tx, reactions)
+    await store.add_files(tx, files)
+    return merged
+
+
+async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
+    """Add issues to the counts of their milestones and of the repository; raise its next number."""
+    totals = Counter((row["milestone_id"], row["state"] == State.OPEN) for row in rows)
+    opened, closed = (
+        {one: count for (one, is_open), count in totals.items() if one is not None and is_open is state}
+        for state in (True, False)
+    )
+    await store.count_issues(tx, opened, closed)
+    open_count = sum(row["state"] == State.OPEN for row in rows)
+    await counters.count_open(tx, repository_id, open_count, is_pull=is_pull)
+    await counters.raise_number(tx, repository_id, max(row["number"] for row in rows))

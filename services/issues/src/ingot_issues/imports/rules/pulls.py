@@ -1,0 +1,245 @@
+"""Imported pull requests with their reviews and comments on lines."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.issues.reviews import LONGEST_HUNK
+from ingot_contracts.limits import TEXT_CHARACTERS
+from ingot_contracts.repos.comparisons import MOST_HEADS
+from ingot_contracts.repos.imports import (
+    GHOST_ID,
+    ImportConflict,
+    ImportedLineComment,
+    ImportedPull,
+    ImportedReview,
+)
+from ingot_issues.imports.rules.changes import (
+    REVIEW,
+    Base,
+    Merged,
+    Run,
+    Subject,
+    digests,
+    encode,
+    line_digest,
+    line_key,
+    line_values,
+    merge,
+    save,
+)
+from ingot_issues.imports.rules.fields import author_columns, clipped, one_line
+from ingot_issues.imports.rules.issues import insert_issues, merge_issues, pull_columns, split
+from ingot_issues.imports.store import current
+from ingot_issues.imports.store import objects as store
+from ingot_issues.imports.store.current import Known, LineCommentRow
+from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.markdown.rules.rendering import LARGEST
+from ingot_issues.pulls.rules.mergeability import CheckMergeability, add_check
+from ingot_issues.reviewers.store.states import ReviewState
+
+
+async def write_pulls(
+    tx: Tx, jobs: Jobs, run: Run, page: Sequence[ImportedPull]
+) -> dict[int, list[ImportedReview]]:
+    """Write pull requests. Return the new reviews by number.
+
+    Jobs then compare open pull requests with their base branches.
+    """
+    objects, known = await split(tx, run, ObjectKind.PULL, page)
+    new = {one.number: one for one in objects}
+    ids = await insert_issues(tx, run, new, ObjectKind.PULL)
+    rows = [{"issue_id": ids[number], **pull_columns(run, new[number])} for number in ids]
+    if rows:
+        await store.add_pulls(tx, rows)
+    requests = [
+        {
+            "issue_id": ids[number],
+            "author_id": request.reviewer.account_id,
+            "state": ReviewState.REQUEST_REVIEW,
+            "commit_sha": request.commit_sha,
+            "base_branch": one_line(new[number].base_branch),
+            "merge_base": new[number].merge_base,
+            "submitted_at": request.created_at,
+            "updated_at": request.created_at,
+        }
+        for number in ids
+        for request in new[number].requests
+        if request.reviewer.account_id != GHOST_ID
+    ]
+    await store.add_requests(tx, requests)
+    outdated = {number: new[number] for number in ids}
+    texts = {row.source_id: one for one, row in known}
+    for merged in await merge_issues(tx, run, ObjectKind.PULL, known):
+        if merged.changed & {"head", "base", "state"}:
+            outdated[merged.subject.number] = texts[merged.subject.known.source_id]
+            ids[merged.subject.number] = merged.subject.known.local_id
+    reviews = {number: one.reviews for number, one in new.items() if number in ids}
+    reviewed = {one.number: one for one in new.values() if one.number in ids}
+    if known:
+        here = await current.existing_ids(tx, ObjectKind.PULL, {row.local_id for _, row in known})
+        alive = [(one, row) for one, row in known if row.local_id in here]
+        reviews |= await _merge_reviews(tx, run, alive)
+        reviewed |= {
+            one.number: msgspec.structs.replace(one, reviews=reviews[one.number]) for one, _ in alive
+        }
+        review_ids = {**ids, **{one.number: row.local_id for one, row in alive}}
+    else:
+        review_ids = ids
+    await _write_reviews(tx, run, reviewed, review_ids)
+    await _compare(tx, jobs, run, outdated, ids)
+    return reviews
+
+
+async def _compare(
+    tx: Tx, jobs: Jobs, run: Run, pulls: Mapping[int, ImportedPull], ids: Mapping[int, int]
+) -> None:
+    """Add jobs that compare open pull requests with their base branches."""
+    open_ids = defaultdict[str, list[int]](list)
+    for number, one in pulls.items():
+        if one.state == "open":
+            open_ids[one_line(one.base_branch)].append(ids[number])
+    for base_branch, issue_ids in open_ids.items():
+        for start in range(0, len(issue_ids), MOST_HEADS):
+            check = CheckMergeability(
+                repository_id=run.repository_id,
+                base_branch=base_branch,
+                issue_ids=issue_ids[start : start + MOST_HEADS],
+                sha="",
+                pusher_id=GHOST_ID,
+                restricted=True,
+                side="head",
+            )
+            await add_check(tx, jobs, check)
+
+
+async def _write_reviews(
+    tx: Tx, run: Run, pulls: Mapping[int, ImportedPull], issue_ids: Mapping[int, int]
+) -> None:
+    """Write new reviews with their comments on lines. No protection rule counts them."""
+    rows = {
+        review.source_id: {
+            "issue_id": issue_ids[number],
+            "state": review.state,
+            "body": clipped(review.body, LARGEST),
+            "commit_sha": review.commit_sha,
+            "base_branch": one_line(one.base_branch),
+            "merge_base": one.merge_base,
+            "official": False,
+            "dismissed": review.dismissed,
+            "submitted_at": review.submitted_at,
+            "updated_at": review.updated_at,
+            **author_columns(review.author),
+        }
+        for number, one in pulls.items()
+        for review in one.reviews
+    }
+    reviews = [review for one in pulls.values() for review in one.reviews]
+    bases = {
+        one.source_id: encode(Base(digests(REVIEW, rows[one.source_id]), lines=_lines(one)))
+        for one in reviews
+    }
+    ids = await store.add_rows(tx, run.repository_id, ObjectKind.REVIEW, rows, bases)
+    comments = [_line_columns(ids[one.source_id], comment) for one in reviews for comment in one.comments]
+    await store.add_line_comments(tx, comments)
+
+
+def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any]:
+    return {
+        "review_id": review_id,
+        **line_values(comment, clipped(comment.path, TEXT_CHARACTERS)),
+        "body": clipped(comment.body, LARGEST),
+        "commit_sha": comment.commit_sha,
+        "diff_hunk": clipped(comment.diff_hunk, LONGEST_HUNK),
+        "resolver_id": comment.resolver.account_id if comment.resolver is not None else None,
+        "updated_at": comment.updated_at,
+        **author_columns(comment.author),
+    }
+
+
+def _key(comment: ImportedLineComment) -> str:
+    values = line_values(comment, clipped(comment.path, TEXT_CHARACTERS))
+    return line_key(comment.author.source_id, one_line(comment.author.name), values)
+
+
+def _lines(review: ImportedReview) -> dict[str, str]:
+    return {
+        _key(one): line_digest(clipped(one.body, LARGEST), is_resolved=one.resolver is not None)
+        for one in review.comments
+    }
+
+
+async def _merge_reviews(
+    tx: Tx, run: Run, pulls: Sequence[tuple[ImportedPull, Known]]
+) -> dict[int, list[ImportedReview]]:
+    """Write what changed in reviews of earlier runs. Return the new reviews by number."""
+    numbers = {review.source_id: one.number for one, _ in pulls for review in one.reviews}
+    reviews = [review for one, _ in pulls for review in one.reviews]
+    new, known = await split(tx, run, ObjectKind.REVIEW, reviews)
+    subjects = [
+        Subject(row, {"dismissed": one.dismissed}, number=numbers[one.source_id], name=str(one.source_id))
+        for one, row in known
+    ]
+    merged = await merge(tx, run, ObjectKind.REVIEW, REVIEW, subjects)
+    by_id = {one.source_id: one for one, _ in known}
+    changed = [
+        one
+        for one in merged
+        if one.subject.known.base is not None and one.base.lines != _lines(by_id[one.subject.known.source_id])
+    ]
+    local = defaultdict[int, dict[str, LineCommentRow]](dict)
+    for row in await current.line_comments(tx, [one.subject.known.local_id for one in changed]):
+        values = {name: getattr(row, name) for name in ("path", "old_position", "new_position", "created_at")}
+        local[row.review_id][line_key(row.original_author_id, row.original_author, values)] = row
+    bases = {one.subject.known.source_id: one.base for one in merged}
+    added = list[dict[str, Any]]()
+    for one in changed:
+        review = by_id[one.subject.known.source_id]
+        rows = local[one.subject.known.local_id]
+        lines = await _merge_lines(tx, run, one, review, rows)
+        added += [
+            _line_columns(one.subject.known.local_id, each)
+            for each in review.comments
+            if _key(each) not in one.base.lines
+        ]
+        bases[review.source_id] = msgspec.structs.replace(one.base, lines=lines)
+    await store.add_line_comments(tx, added)
+    for one in merged:
+        if one.subject.known.base is None:
+            lines = _lines(by_id[one.subject.known.source_id])
+            bases[one.subject.known.source_id] = msgspec.structs.replace(one.base, lines=lines)
+    renewed = [one._replace(base=bases[one.subject.known.source_id]) for one in merged]
+    await save(tx, run, ObjectKind.REVIEW, renewed)
+    groups: dict[int, list[ImportedReview]] = {one.number: [] for one, _ in pulls}
+    for review in new:
+        groups[numbers[review.source_id]].append(review)
+    return groups
+
+
+async def _merge_lines(
+    tx: Tx, run: Run, one: Merged, review: ImportedReview, rows: Mapping[str, LineCommentRow]
+) -> dict[str, str]:
+    """Write changed comments on lines of a review, and return the new base of them."""
+    lines = {**one.base.lines}
+    for comment, (key, new) in zip(review.comments, _lines(review).items(), strict=False):
+        old, row = lines.get(key), rows.get(key)
+        if new == old:
+            continue
+        ours = line_digest(row.body, is_resolved=row.resolver_id is not None) if row is not None else None
+        if old is None or new == ours:
+            lines[key] = new
+        elif row is not None and ours == old:
+            values = _line_columns(row.review_id, comment)
+            names = ("body", "resolver_id", "updated_at")
+            await current.change_line_comment(tx, row.id, {name: values[name] for name in names})
+            lines[key] = new
+        else:
+            number, name = one.subject.number, one.subject.name
+            conflict = ImportConflict(kind="review", number=number, name=name, fields=["comments"])
+            if conflict not in run.conflicts:
+                run.conflicts.append(conflict)
+    return lines

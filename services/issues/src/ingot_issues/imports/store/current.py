@@ -1,0 +1,236 @@
+"""SQL for imports that are repeated: imported rows as they are now, and changes of them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Table, delete, func, select, update
+
+from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.transaction import insert
+from ingot_issues.imports.store.objects import IssueRow, ObjectKind, imported_object
+from ingot_issues.issues.store.assignees import assignee
+from ingot_issues.labels.store.tables import issue_label, label
+from ingot_issues.milestones.store import milestone
+from ingot_issues.records.store.tables import comment, issue, pull
+from ingot_issues.reviewers.store.tables import review, review_comment
+from ingot_issues.times.store.tracked import tracked_time
+
+TABLES: Mapping[ObjectKind, Table] = {
+    ObjectKind.LABEL: label,
+    ObjectKind.MILESTONE: milestone,
+    ObjectKind.ISSUE: issue,
+    ObjectKind.PULL: issue,
+    ObjectKind.COMMENT: comment,
+    ObjectKind.REVIEW: review,
+    ObjectKind.TIME: tracked_time,
+}
+
+
+class Known(NamedTuple):
+    """An object that an import brought. ``base`` is JSON, or None in imports of earlier releases."""
+
+    source_id: int
+    local_id: int
+    base: str | None
+
+
+class LineCommentRow(TypedRow):
+    """A comment on a line, with the columns that identify it and those that may change."""
+
+    id: int
+    review_id: int
+    path: str
+    old_position: int
+    new_position: int
+    body: str
+    resolver_id: int | None
+    original_author: str
+    original_author_id: int
+    created_at: datetime
+
+
+class _NameRow(TypedRow):
+    """A label or milestone of a repository, by its name in lower case."""
+
+    id: int
+    name: str
+
+
+class _PairRow(TypedRow):
+    """A label or an assignee of an issue."""
+
+    issue_id: int
+    value: int
+
+
+async def known(
+    db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
+) -> dict[int, Known]:
+    """Return the objects that an import brought, by their ids at the source. Their rows may be deleted."""
+    if not source_ids:
+        return {}
+    columns = (imported_object.c.source_id, imported_object.c.local_id, imported_object.c.base)
+    statement = select(*columns).where(
+        imported_object.c.repository_id == repository_id,
+        imported_object.c.kind == kind,
+        imported_object.c.source_id.in_(source_ids),
+    )
+    return {row.source_id: row for row in await _known(db, statement)}
+
+
+async def _known(db: Executor, statement: Any) -> list[Known]:
+    return [Known._make(row) for row in (await db.execute(statement)).all()]
+
+
+async def existing_ids(db: Executor, kind: ObjectKind, ids: Collection[int]) -> set[int]:
+    """Return those of the ids whose rows are not deleted."""
+    if not ids:
+        return set()
+    table = TABLES[kind]
+    return set((await db.execute(select(table.c.id).where(table.c.id.in_(ids)))).scalars())
+
+
+async def ids_by_name(
+    db: Executor, repository_id: int, kind: ObjectKind, names: Collection[str]
+) -> dict[str, int]:
+    """Return the ids of labels or milestones by their names in lower case."""
+    if not names:
+        return {}
+    table = TABLES[kind]
+    name = func.lower(table.c.name if kind is ObjectKind.LABEL else table.c.title)
+    statement = select(table.c.id, name.label("name")).where(
+        table.c.repository_id == repository_id, name.in_({one.lower() for one in names})
+    )
+    return {row.name: row.id for row in await fetch_all(db, statement, _NameRow)}
+
+
+async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
+    """Return the ids of imported issues and pull requests by number. Those that were opened here are missing."""
+    if not numbers:
+        return {}
+    is_imported = (
+        select(imported_object.c.local_id)
+        .where(
+            imported_object.c.repository_id == repository_id,
+            imported_object.c.kind.in_((ObjectKind.ISSUE, ObjectKind.PULL)),
+            imported_object.c.local_id == issue.c.id,
+        )
+        .exists()
+    )
+    statement = select(issue.c.id, issue.c.number).where(
+        issue.c.repository_id == repository_id, issue.c.number.in_(numbers), is_imported
+    )
+    return {row.number: row.id for row in await fetch_all(db, statement, IssueRow)}
+
+
+async def issues_by_local_id(
+    db: Executor, repository_id: int, local_ids: Collection[int]
+) -> dict[int, tuple[ObjectKind, Known]]:
+    """Return the imported issues and pull requests by the ids of their rows."""
+    if not local_ids:
+        return {}
+    columns = (imported_object.c.source_id, imported_object.c.local_id, imported_object.c.base)
+    rows = dict[int, tuple[ObjectKind, Known]]()
+    for kind in (ObjectKind.ISSUE, ObjectKind.PULL):
+        statement = select(*columns).where(
+            imported_object.c.repository_id == repository_id,
+            imported_object.c.kind == kind,
+            imported_object.c.local_id.in_(local_ids),
+        )
+        rows |= {row.local_id: (kind, row) for row in await _known(db, statement)}
+    return rows
+
+
+async def rows_of(db: Executor, kind: ObjectKind, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return rows by id, with the columns of a pull request, the labels and the assignees of issues."""
+    if not ids:
+        return {}
+    table = TABLES[kind]
+    if kind is ObjectKind.PULL:
+        statement = select(issue, *(one for one in pull.c if one.key not in ("id", "issue_id"))).join(
+            pull, pull.c.issue_id == issue.c.id
+        )
+    else:
+        statement = select(table)
+    mappings = (await db.execute(statement.where(table.c.id.in_(ids)))).mappings()
+    rows = {int(row["id"]): dict(row) for row in mappings}
+    if table is issue:
+        labels, people = await _labels(db, rows), await _assignees(db, rows)
+        for one, row in rows.items():
+            row |= {"labels": sorted(labels[one]), "assignees": people[one]}
+    return rows
+
+
+async def _labels(db: Executor, issue_ids: Collection[int]) -> dict[int, list[int]]:
+    statement = select(issue_label.c.issue_id, issue_label.c.label_id.label("value"))
+    return await _pairs(db, statement.where(issue_label.c.issue_id.in_(issue_ids)))
+
+
+async def _assignees(db: Executor, issue_ids: Collection[int]) -> dict[int, list[int]]:
+    statement = select(assignee.c.issue_id, assignee.c.account_id.label("value"))
+    of_issues = statement.where(assignee.c.issue_id.in_(issue_ids))
+    return await _pairs(db, of_issues.order_by(assignee.c.issue_id, assignee.c.position))
+
+
+async def _pairs(db: Executor, statement: Any) -> dict[int, list[int]]:
+    groups = defaultdict[int, list[int]](list)
+    for row in await fetch_all(db, statement, _PairRow):
+        groups[row.issue_id].append(row.value)
+    return groups
+
+
+async def change_row(db: Executor, kind: ObjectKind, row_id: int, values: Mapping[str, Any]) -> None:
+    """Change columns of an imported row. Those of a pull request may be in either of its tables."""
+    table = TABLES[kind]
+    own = {name: value for name, value in values.items() if name in table.c}
+    if table is issue and "body" in own:
+        own["content_version"] = issue.c.content_version + 1
+    if own:
+        await db.execute(update(table).where(table.c.id == row_id).values(own))
+    if of_pull := {name: value for name, value in values.items() if name not in table.c}:
+        await db.execute(update(pull).where(pull.c.issue_id == row_id).values(of_pull))
+
+
+async def replace_labels(db: Executor, issue_id: int, label_ids: Sequence[int]) -> None:
+    await db.execute(delete(issue_label).where(issue_label.c.issue_id == issue_id))
+    if label_ids:
+        await db.execute(issue_label.insert(), [{"issue_id": issue_id, "label_id": one} for one in label_ids])
+
+
+async def save_bases(db: Executor, repository_id: int, kind: ObjectKind, rows: Sequence[Known]) -> None:
+    """Save the bases of objects in one statement."""
+    if not rows:
+        return
+    statement = insert(db, imported_object)
+    values = [
+        {
+            "repository_id": repository_id,
+            "kind": kind,
+            "source_id": row.source_id,
+            "local_id": row.local_id,
+            "base": row.base,
+        }
+        for row in rows
+    ]
+    keys = ["repository_id", "kind", "source_id"]
+    await db.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_={"base": statement.excluded.base}), values
+    )
+
+
+async def line_comments(db: Executor, review_ids: Collection[int]) -> Sequence[LineCommentRow]:
+    """Return the comments on lines of reviews."""
+    if not review_ids:
+        return []
+    names = LineCommentRow.__annotations__
+    columns: list[ColumnElement[Any]] = [review_comment.c[name] for name in names]
+    return await fetch_all(
+        db, select(*columns).where(review_comment.c.review_id.in_(review_ids)), LineCommentRow
+    )
+
+
+async def change_line_comment(db: Executor, comment_id: int, values: Mapping[str, Any]) -> None:
+    await db.execute(update(review_comment).where(review_comment.c.id == comment_id).values(values))

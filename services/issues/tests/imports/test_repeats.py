@@ -1,0 +1,312 @@
+"""Imports that are repeated: what is new at the source comes, once, and what changed here stays."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.repos.events import ImportFetched
+from ingot_contracts.repos.imports import (
+    ImportConflict,
+    ImportedDependency,
+    ImportedFile,
+    ImportedLabel,
+    ImportedMilestone,
+    ImportedReaction,
+    ImportedTime,
+    ReadImportPage,
+)
+from ingot_issues.imports.jobs import ImportJobs
+from ingot_issues.imports.rules.pages import IMPORT
+from ingot_testing.service import count_statements
+
+from ..builders import HEAD, NEXT, repository
+from .test_imports import (
+    BOB,
+    EARLIER,
+    ELSE,
+    LATER,
+    DyingRepos,
+    Killed,
+    comment,
+    imported,
+    issue,
+    line,
+    pull,
+    review,
+    serve,
+)
+
+NEW = LATER + timedelta(days=1)
+HEART = ImportedReaction(author=BOB, content="heart", created_at=EARLIER)
+BUG = ImportedLabel(source_id=5, name="bug", color="ee0701")
+ONE = ImportedMilestone(source_id=6, title="one", created_at=EARLIER, updated_at=LATER)
+
+
+def changed(one, **fields):
+    return msgspec.structs.replace(one, updated_at=NEW, **fields)
+
+
+async def repeated(world, *pages, repeat=1):
+    """Repeat the import with these pages, and return the conflicts."""
+    serve(world, *pages)
+    world.repos.calls.clear()
+    await world.deliver(ImportFetched(repository=repository(), repeat=repeat))
+    await world.work()
+    return [one for body in world.repos.bodies("pages", ReadImportPage) for one in body.conflicts]
+
+
+async def count(world, **rows):
+    async with world.db.read() as db:
+        counts = {
+            name: len((await db.execute(world.db.metadata.tables[name].select())).all()) for name in rows
+        }
+    assert counts == rows
+
+
+async def test_an_issue_gets_what_changed_at_the_source(world):
+    first = issue(1, labels=[5], assignees=[BOB])
+    await imported(world, {"labels": [BUG], "milestones": [ONE]}, {"issues": [first, issue(2)]})
+    later = changed(
+        first,
+        title="renamed",
+        body="more",
+        state="closed",
+        closed_at=NEW,
+        labels=[7],
+        milestone=6,
+        assignees=[],
+        is_locked=True,
+        due_date=NEW,
+    )
+    docs = ImportedLabel(source_id=7, name="docs", color="00ff00")
+    pages = [
+        {"labels": [msgspec.structs.replace(BUG, color="0000ff"), docs], "milestones": [ONE]},
+        {"issues": [later, issue(2), issue(3)]},
+        {"comments": [comment(1)]},
+    ]
+    assert await repeated(world, *pages) == []
+    got = (await world.call("GET", "/issues/1")).json()
+    assert (got["title"], got["body"], got["state"], got["is_locked"], got["comments"]) == (
+        "renamed", "more", "closed", True, 1,
+    )  # fmt: skip
+    assert got["closed_at"] == got["due_date"] == got["updated_at"] == "2020-01-06T03:04:05Z"
+    assert ([label["name"] for label in got["labels"]], got["assignees"]) == (["docs"], [])
+    assert (got["milestone"]["title"], got["milestone"]["closed_issues"]) == ("one", 1)
+    labels = {one["name"]: one["color"] for one in (await world.call("GET", "/labels")).json()}
+    assert labels == {"bug": "0000ff", "docs": "00ff00"}
+    assert await world.open_counts() == (2, 0)
+    assert await repeated(world, *pages, repeat=2) == []
+    await count(world, issue=3, label=2, milestone=1, comment=1)
+
+
+async def test_what_changed_on_both_sides_stays_and_is_reported(world):
+    await imported(world, {"labels": [BUG]}, {"issues": [issue(1), issue(2)]}, {"comments": [comment(1)]})
+    await world.call("PATCH", "/issues/1", {"title": "ours"})
+    [text] = (await world.call("GET", "/issues/1/comments")).json()
+    await world.call("PATCH", f"/issues/comments/{text['id']}", {"body": "ours"})
+    pages = [
+        {"issues": [changed(issue(1), title="theirs", body="new"), changed(issue(2), title="two")]},
+        {"comments": [changed(comment(1), body="theirs")]},
+    ]
+    conflicts = await repeated(world, *pages)
+    assert conflicts == [
+        ImportConflict(kind="issue", number=1, fields=["title"]),
+        ImportConflict(kind="comment", number=1, name="1", fields=["body"]),
+    ]
+    got = (await world.call("GET", "/issues/1")).json()
+    assert (got["title"], got["body"]) == ("ours", "new")
+    assert (await world.call("GET", "/issues/2")).json()["title"] == "two"
+    assert (await world.call("GET", "/issues/1/comments")).json()[0]["body"] == "ours"
+    assert await repeated(world, *pages, repeat=2) == conflicts
+
+
+async def test_what_changed_here_only_stays(world):
+    await imported(world, {"issues": [issue(1)]}, {"comments": [comment(1)]})
+    await world.call("PATCH", "/issues/1", {"title": "ours", "state": "closed"})
+    assert await repeated(world, {"issues": [issue(1)]}, {"comments": [comment(1)]}) == []
+    got = (await world.call("GET", "/issues/1")).json()
+    assert (got["title"], got["state"]) == ("ours", "closed")
+
+
+async def test_the_same_change_on_both_sides_is_no_conflict(world):
+    await imported(world, {"issues": [issue(1)]})
+    await world.call("PATCH", "/issues/1", {"title": "same"})
+    assert await repeated(world, {"issues": [changed(issue(1), title="same")]}) == []
+    assert await repeated(world, {"issues": [changed(issue(1), title="next")]}, repeat=2) == []
+    assert (await world.call("GET", "/issues/1")).json()["title"] == "next"
+
+
+async def test_a_number_that_was_taken_here_is_reported_and_gets_no_comments(world):
+    await imported(world, {"issues": [issue(1)]})
+    assert (await world.open_issue("mine"))["number"] == 2
+    spent = ImportedTime(source_id=1, number=2, author=BOB, seconds=60, created_at=EARLIER)
+    conflicts = await repeated(
+        world,
+        {"issues": [issue(1), issue(2), issue(3)]},
+        {"comments": [comment(2), comment(3, 2)], "times": [spent]},
+        {"dependencies": [ImportedDependency(number=2, blocker=1)]},
+    )
+    assert conflicts == [ImportConflict(kind="issue", number=2, name="issue 2", fields=["number"])]
+    got = (await world.call("GET", "/issues/2")).json()
+    assert (got["title"], got["comments"]) == ("mine", 0)
+    await count(world, issue=3, tracked_time=0, dependency=0)
+
+
+async def test_what_was_deleted_here_does_not_come_back(world):
+    spent = ImportedTime(source_id=1, number=2, author=BOB, seconds=60, created_at=EARLIER)
+    pages = [
+        {"labels": [BUG]},
+        {"issues": [issue(1), issue(2, labels=[5])]},
+        {"comments": [comment(2)], "times": [spent]},
+    ]
+    await imported(world, *pages)
+    await world.call("DELETE", "/issues/1")
+    [text] = (await world.call("GET", "/issues/2/comments")).json()
+    await world.call("DELETE", f"/issues/comments/{text['id']}")
+    [label] = (await world.call("GET", "/labels")).json()
+    await world.call("DELETE", f"/labels/{label['id']}")
+    assert await repeated(world, *pages) == []
+    await count(world, issue=1, comment=0, label=0)
+    pages[1] = {"issues": [changed(issue(1), title="theirs"), issue(2, labels=[5])]}
+    [conflict] = await repeated(world, *pages, repeat=2)
+    assert (conflict.number, conflict.fields) == (1, ["deleted"])
+
+
+async def test_a_label_and_a_milestone_of_both_sides_are_the_same(world):
+    await imported(world, {"issues": [issue(1)]})
+    await world.call("POST", "/labels", {"name": "Bug", "color": "#000000"})
+    await world.call("POST", "/milestones", {"title": "one"})
+    conflicts = await repeated(
+        world,
+        {"labels": [BUG], "milestones": [ONE]},
+        {"issues": [changed(issue(1), labels=[5], milestone=6)]},
+    )
+    assert [(one.kind, one.name, one.fields) for one in conflicts] == [("label", "bug", ["name", "color"])]
+    await count(world, label=1, milestone=1)
+    got = (await world.call("GET", "/issues/1")).json()
+    assert (got["labels"][0]["name"], got["milestone"]["open_issues"]) == ("Bug", 1)
+
+
+async def test_a_pull_request_is_merged_and_gets_new_commits_and_reviews(world):
+    reviewed = pull(2, reviews=[review(1, comments=[line()])])
+    closed = pull(3, state="closed", closed_at=LATER)
+    await imported(world, {"pulls": [pull(1), reviewed, closed], "comments": [comment(1)]})
+    merged = {"merged": True, "merged_at": NEW, "merged_by": BOB, "merge_sha": NEXT, "state": "closed"}
+    answered = [
+        review(1, dismissed=True, comments=[line(resolver=BOB), line(body="one more", path="b.py")]),
+        review(2, state="COMMENT", body="again"),
+    ]
+    pages = [
+        {
+            "pulls": [
+                changed(pull(1), closed_at=NEW, **merged),
+                changed(reviewed, reviews=answered),
+                changed(closed, head_sha=NEXT),
+            ],
+            "comments": [comment(1), comment(2, 9)],
+        }
+    ]
+    assert await repeated(world, *pages) == []
+    got = (await world.call("GET", "/pulls/1")).json()
+    assert (got["state"], got["merged"], got["merge_commit_sha"]) == ("closed", True, NEXT)
+    assert got["merged_by"]["login"] == "bob"
+    assert (await world.call("GET", "/pulls/3")).json()["head"]["sha"] == NEXT
+    reviews = (await world.call("GET", "/pulls/2/reviews")).json()
+    assert [(one["state"], one["dismissed"], one["comments_count"]) for one in reviews] == [
+        ("APPROVED", True, 2),
+        ("COMMENT", False, 0),
+    ]
+    lines = (await world.call("GET", f"/pulls/2/reviews/{reviews[0]['id']}/comments")).json()
+    assert sorted((one["body"], bool(one["resolver"])) for one in lines) == [
+        ("one more", False),
+        (line().body, True),
+    ]
+    assert await world.open_counts() == (0, 1)
+    assert await repeated(world, *pages, repeat=2) == []
+    await count(world, review=2, review_comment=2, pull=3, comment=4)
+
+
+async def test_reactions_files_and_dependencies_come_once_and_do_not_come_back(world):
+    file = ImportedFile(uuid="7", address="http://there/7", name="a.txt", created_at=EARLIER)
+    blocked = {"dependencies": [ImportedDependency(number=1, blocker=2)]}
+    await imported(world, {"issues": [issue(1, reactions=[HEART]), issue(2)]}, {"comments": [comment(1)]})
+    cry = ImportedReaction(author=ELSE, content="confused", created_at=EARLIER)
+    pages = [
+        {"issues": [issue(1, reactions=[HEART, cry], files=[file]), issue(2)]},
+        {"comments": [comment(1, reactions=[HEART])]},
+        blocked,
+    ]
+    assert await repeated(world, *pages) == []
+    await count(world, reaction=3, dependency=1)
+    await world.call("DELETE", "/issues/1/reactions", {"content": "heart"}, as_=2)
+    await world.call("DELETE", "/issues/1/dependencies", {"owner": "ann", "repo": "app", "index": 2})
+    await count(world, reaction=2, dependency=0)
+    assert await repeated(world, *pages, repeat=2) == []
+    await count(world, reaction=2, dependency=0, imported_file=0)
+
+
+async def test_a_repeat_that_is_killed_between_all_pages_goes_on(world):
+    first = [{"issues": [issue(1), issue(2)]}, {"comments": [comment(1)]}]
+    await imported(world, *first)
+    await world.call("PATCH", "/issues/1", {"title": "ours"})
+    pages = [
+        {"issues": [changed(issue(1), title="theirs"), changed(issue(2), state="closed"), issue(3)]},
+        {"pulls": [pull(4, reviews=[review(1, comments=[line()])])], "comments": [comment(4, 2)]},
+        {"comments": [comment(1), comment(3, 3)]},
+    ]
+    serve(world, *pages)
+    world.repos.calls.clear()
+    await world.deliver(ImportFetched(repository=repository(), repeat=1))
+    jobs, kills = Jobs(world.db, lease=timedelta(0)), 0
+    while claimed := await jobs.claim([IMPORT]):
+        repos = DyingRepos(world.components.repos)
+        try:
+            await ImportJobs(world.db, jobs, repos, world.components.identity, None).run(claimed[0])
+            await jobs.finish_alone(claimed[0])
+        except Killed:
+            kills += 1
+    assert kills == len(pages)
+    bodies = world.repos.bodies("pages", ReadImportPage)
+    sent = {body.cursor: body.conflicts for body in bodies if body.conflicts}
+    assert sent == {"after 1": [ImportConflict(kind="issue", number=1, fields=["title"])]}
+    assert await world.open_counts() == (2, 1)
+    await count(world, issue=4, comment=5, review=1, review_comment=1)
+
+
+async def test_an_import_of_an_earlier_release_reports_what_differs(world):
+    await imported(world, {"issues": [issue(1), issue(2)]})
+    async with world.db.transaction() as tx:
+        await tx.execute(world.db.metadata.tables["imported_object"].update().values(base=None))
+    conflicts = await repeated(world, {"issues": [changed(issue(1), title="theirs"), issue(2)]})
+    assert conflicts == [ImportConflict(kind="issue", number=1, fields=["title"])]
+    assert await repeated(world, {"issues": [issue(1), changed(issue(2), title="two")]}, repeat=2) == []
+    assert (await world.call("GET", "/issues/2")).json()["title"] == "two"
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_page_without_changes_takes_a_constant_number_of_statements(world):
+    counts = []
+    for repeat, numbers in enumerate((range(1, 4), range(1, 31)), 1):
+        pages = [
+            {"issues": [issue(number, labels=[5]) for number in numbers]},
+            {"comments": [comment(number, number) for number in numbers]},
+        ]
+        await imported(world, {"labels": [BUG]}, *pages)
+        await repeated(world, {"labels": [BUG]}, *pages, repeat=2 * repeat)
+        serve(world, {"labels": [BUG]}, *pages)
+        await world.deliver(ImportFetched(repository=repository(), repeat=2 * repeat + 1))
+        with count_statements(world.db) as statements:
+            await world.work()
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+
+
+async def test_the_head_of_a_pull_request_with_commits_of_both_sides_stays(world):
+    await imported(world, {"pulls": [pull(1)]})
+    async with world.db.transaction() as tx:
+        await tx.execute(world.db.metadata.tables["pull"].update().values(head_sha="c" * 40))
+    conflicts = await repeated(world, {"pulls": [changed(pull(1), head_sha=NEXT)]})
+    assert conflicts == [ImportConflict(kind="pull", number=1, fields=["head"])]
+    assert HEAD not in ((await world.call("GET", "/pulls/1")).json()["head"]["sha"], NEXT)
