@@ -78,6 +78,7 @@ from ingot_repos.imports import internal as import_pages
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.jobs.forge_data import ForgeData
 from ingot_repos.imports.jobs.imports import ImportJobs, ImportWorkers
+from ingot_repos.imports.jobs.repeats import RepeatedImports
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.pages import SourcePages
 from ingot_repos.lfs.api import locks as lfs_locks
@@ -392,6 +393,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         max_bytes=settings.max_remote_bytes,
         public_url=settings.public_url,
     )
+    repeats = RepeatedImports(database, storage, pushes, connector, lfs_fetches, forge_data)
 
     shards = Shards(
         origins(settings, settings.shards),
@@ -458,7 +460,9 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
             "repos",
             jobs,
             on_shard(
-                ImportJobs(jobs, storage, presenter, connector, lfs_fetches, forge_data, unpacker).work()
+                ImportJobs(
+                    jobs, storage, presenter, connector, lfs_fetches, forge_data, unpacker, repeats
+                ).work()
                 | ExportJobs(
                     jobs, storage, objects, lfs, presenter, max_bytes=settings.max_remote_bytes
                 ).work()

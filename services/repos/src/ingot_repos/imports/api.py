@@ -17,6 +17,7 @@ from ingot_chassis.jobs.loops import polls
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos.access import AccessLevel
+from ingot_contracts.repos.imports import ConflictKind
 from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
@@ -43,11 +44,12 @@ from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
 from ingot_repos.imports.rules.dry_runs import ImportReport, try_import
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
-from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
+from ingot_repos.imports.rules.lifecycle import NewImport, NewRepeat, NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
+from ingot_repos.presentation.rules.announcements import current_row
 from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.clients.socks_proxy import SocksProxy
@@ -114,6 +116,28 @@ class RestartMigration(msgspec.Struct, kw_only=True):
     auth_token: Secret = ""
 
 
+class RepeatMigration(RestartMigration, kw_only=True):
+    """Credentials for the remote, and how its people are mapped, as for a new import."""
+
+    map_logins: bool = False
+    people: People = {}
+    people_csv: PeopleCsv = ""
+
+
+class MigrationConflict(msgspec.Struct):
+    """An object that changed here and at the source since the last run. It stays as it is here.
+
+    ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release,
+    branch or tag, or the id of a comment or review at the source. ``fields`` changed on both sides. Of these,
+    ``deleted`` says that it was deleted here, and ``number`` that another one has its number here.
+    """
+
+    kind: ConflictKind
+    number: int
+    name: str
+    fields: list[str]
+
+
 class Migration(msgspec.Struct):
     """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
 
@@ -122,6 +146,7 @@ class Migration(msgspec.Struct):
     objects that are done, and all that the source counts, or null. ``phase`` is then the present kind.
     ``rate`` is in objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count
     its objects. The source is not asked before ``paused_until``. ``id`` is that of the repository.
+    ``repeat`` counts how often the import was repeated. ``conflicts`` counts what changed on both sides.
     """
 
     id: int
@@ -137,6 +162,8 @@ class Migration(msgspec.Struct):
     rate: int | None = None
     remaining_seconds: int | None = None
     paused_until: datetime | None = None
+    repeat: int = 0
+    conflicts: int = 0
 
 
 @post(
@@ -203,10 +230,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response
 async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:
     """Return the data next to git to import. Raises Invalid, Denied."""
     service = data.service.lower()
-    if data.map_logins and not request.principal.admin:
-        raise Denied("only administrators map users by their logins")
-    people = read_people(data.people, data.people_csv)
-    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    accounts = await _people(request, data)
     if data.mirror or service not in FORGES:
         return None
     return new_source(
@@ -216,6 +240,14 @@ async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSourc
         map_logins=data.map_logins,
         people=accounts,
     )
+
+
+async def _people(request: RepositoryRequest, data: MigrateRepoForm | RepeatMigration) -> dict[str, int]:
+    """Return the accounts of a table of people. Raises Invalid, Denied."""
+    if data.map_logins and not request.principal.admin:
+        raise Denied("only administrators map users by their logins")
+    people = read_people(data.people, data.people_csv)
+    return await find_people(request.db, request.part(AccountCopies), people, request.principal)
 
 
 async def owner_of_new(request: RepositoryRequest, login: str, uid: int = 0) -> AccountRow:
@@ -384,6 +416,56 @@ async def restart_migration(request: RepositoryRequest, data: RestartMigration) 
     return await _present(request)
 
 
+@post(
+    "/api/v1/repos/migrate/{repository_id:int}/again",
+    policy=repository_by_id("write:repository", level="admin"),
+    operation_id="repoRepeatMigration",
+    tags=["repository"],
+    status_code=202,
+)
+async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) -> Migration:
+    """Repeat an import that is done: it brings what is new at the source.
+
+    What changed here since then stays. What changed on both sides stays and is listed. Credentials are needed
+    again, because they are erased when an import ends. Answers 409 if the import is not done, and for mirrors
+    and archives.
+    """
+    await _present(request)
+    request.acquire_slot()
+    new = NewRepeat(
+        user_id=request.principal.id,
+        sealed=seal_credentials(
+            request.part(Seal), data.auth_username, data.auth_token or data.auth_password
+        ),
+        maps_people=request.principal.admin,
+        map_logins=data.map_logins,
+        people=await _people(request, data),
+    )
+    async with request.db.transaction() as tx:
+        row = await current_row(tx, request.resource.id)
+        await imports.repeat(tx, request.part(Jobs), row, new)
+    return await _present(request)
+
+
+@get(
+    "/api/v1/repos/migrate/{repository_id:int}/conflicts",
+    policy=repository_by_id("read:repository", level="admin"),
+    operation_id="repoListMigrationConflicts",
+    tags=["repository"],
+)
+async def list_conflicts(request: RepositoryRequest) -> Response[list[MigrationConflict]]:
+    """List what the last repeat of an import did not change, because it changed here, too."""
+    await _present(request)
+    page = request.page()
+    async with request.db.read() as db:
+        rows, total = await sources.list_conflicts(db, request.resource.id, page)
+    conflicts = [
+        MigrationConflict(row.kind, row.number, row.name, msgspec.json.decode(row.fields, type=list[str]))
+        for row in rows
+    ]
+    return Response(conflicts, headers=request.page_headers(page, total))
+
+
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/migration",
     policy=imported_repository("admin", "write:repository"),
@@ -403,6 +485,7 @@ async def _present(request: RepositoryRequest) -> Migration:
     async with request.db.read() as db:
         row = await import_rows.get(db, request.resource.id)
         source = await sources.get(db, request.resource.id)
+        conflicts = await sources.count_conflicts(db, request.resource.id) if row and row.repeat else 0
     if row is None:
         raise NotFound
     speed = progress.speed_of(source, row.finished_at) if source is not None else progress.Speed()
@@ -422,7 +505,18 @@ async def _present(request: RepositoryRequest) -> Migration:
         original_url=row.url if "://" in row.url else "",
         created_at=row.created_at.replace(microsecond=0),
         finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
+        repeat=row.repeat,
+        conflicts=conflicts,
     )
 
 
-routes = [migrate, get_migration, get_by_id, undo_migration, restart_migration, cancel_migration]
+routes = [
+    migrate,
+    get_migration,
+    get_by_id,
+    undo_migration,
+    restart_migration,
+    cancel_migration,
+    repeat_migration,
+    list_conflicts,
+]

@@ -1,16 +1,31 @@
-"""SQL for what an import brings next to git: the table ``import_source``."""
+"""SQL for what an import brings next to git, and for what it had brought when it is repeated."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Boolean, Column, ForeignKey, Integer, String, Table, Text, false, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    Text,
+    delete,
+    false,
+    func,
+    select,
+    update,
+)
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import TypedRow, fetch_first
-from ingot_chassis.db.tables import UtcDateTime
+from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
+from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.transaction import insert
+from ingot_contracts.repos.imports import ConflictKind, ImportConflict
 from ingot_repos.catalog.store.tables import metadata
 
 import_source = Table(
@@ -43,6 +58,30 @@ import_source = Table(
     Column("archive", String(36)),
 )
 
+# What the source had at the last run: the commit of a ref, or JSON of a release.
+import_base = Table(
+    "import_base",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("kind", String(10), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# What the last repeat could not change, because it changed here, too. `fields` is JSON.
+import_conflict = Table(
+    "import_conflict",
+    metadata,
+    Column("repository_id", ForeignKey("repository.id", ondelete="CASCADE"), primary_key=True),
+    Column("kind", String(10), primary_key=True),
+    Column("number", BigId, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("fields", Text, nullable=False),
+)
+MANY = 1_000
+"""Rows of one statement."""
+BaseKind = Literal["ref", "wiki", "release"]
+
 
 class Counts(msgspec.Struct, frozen=True):
     """Objects of one kind: written ones, and all that the source counts, or None."""
@@ -69,6 +108,22 @@ class SourceRow(TypedRow):
     pull_offset: int | None
     people: str
     archive: str | None
+
+
+class ConflictRow(TypedRow):
+    """An object that changed on both sides. ``fields`` is JSON."""
+
+    kind: ConflictKind
+    number: int
+    name: str
+    fields: str
+
+
+class _BaseRow(TypedRow):
+    """A ref or release of the source."""
+
+    name: str
+    value: str
 
 
 async def add(
@@ -136,3 +191,61 @@ async def pause(db: Executor, repository_id: int, seconds: float, reason: str, *
     """Record that the source is not asked for a while, and why."""
     until = now() + timedelta(seconds=seconds)
     await change(db, repository_id, paused_until=until, last_reason=reason, failures=failures)
+
+
+async def bases(db: Executor, repository_id: int, kind: BaseKind) -> dict[str, str]:
+    """Return what the source had at the last run, by name."""
+    columns = (import_base.c.name, import_base.c.value)
+    statement = select(*columns).where(
+        import_base.c.repository_id == repository_id, import_base.c.kind == kind
+    )
+    return {row.name: row.value for row in await fetch_all(db, statement, _BaseRow)}
+
+
+async def save_bases(db: Executor, repository_id: int, kind: BaseKind, values: Mapping[str, str]) -> None:
+    rows = [
+        {"repository_id": repository_id, "kind": kind, "name": name, "value": value}
+        for name, value in values.items()
+    ]
+    statement = insert(db, import_base)
+    keys = ["repository_id", "kind", "name"]
+    upsert = statement.on_conflict_do_update(index_elements=keys, set_={"value": statement.excluded.value})
+    for start in range(0, len(rows), MANY):
+        await db.execute(upsert, rows[start : start + MANY])
+
+
+async def add_conflicts(db: Executor, repository_id: int, conflicts: Sequence[ImportConflict]) -> None:
+    """Record conflicts. One that is recorded twice has its last fields."""
+    if not conflicts:
+        return
+    rows = {
+        (one.kind, one.number, one.name): {
+            "repository_id": repository_id,
+            "kind": one.kind,
+            "number": one.number,
+            "name": one.name,
+            "fields": msgspec.json.encode(one.fields).decode(),
+        }
+        for one in conflicts
+    }
+    statement = insert(db, import_conflict)
+    keys = ["repository_id", "kind", "number", "name"]
+    upsert = statement.on_conflict_do_update(index_elements=keys, set_={"fields": statement.excluded.fields})
+    await db.execute(upsert, [*rows.values()])
+
+
+async def remove_conflicts(db: Executor, repository_id: int) -> None:
+    await db.execute(delete(import_conflict).where(import_conflict.c.repository_id == repository_id))
+
+
+async def list_conflicts(db: Executor, repository_id: int, page: Slice) -> tuple[Sequence[ConflictRow], int]:
+    """List conflicts by kind, number and name."""
+    order = (import_conflict.c.kind, import_conflict.c.number, import_conflict.c.name)
+    columns = (*order, import_conflict.c.fields)
+    statement = select(*columns).where(import_conflict.c.repository_id == repository_id)
+    return await fetch_page(db, statement, page, ConflictRow, *order)
+
+
+async def count_conflicts(db: Executor, repository_id: int) -> int:
+    statement = select(func.count()).where(import_conflict.c.repository_id == repository_id)
+    return int((await db.execute(statement)).scalar_one())

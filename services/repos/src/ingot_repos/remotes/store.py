@@ -25,6 +25,8 @@ migration = Table(
     Column("reason", String(20), nullable=False, default=""),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
+    # How often it was repeated after its first end.
+    Column("repeat", Integer, nullable=False, default=0, server_default="0"),
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
 )
 
@@ -57,6 +59,7 @@ class ImportRow(TypedRow):
     reason: str
     created_at: datetime
     finished_at: datetime | None
+    repeat: int
     url: str
     lfs_reason: str
     lfs_absent: str

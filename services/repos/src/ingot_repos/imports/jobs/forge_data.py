@@ -5,8 +5,9 @@ A killed job continues behind the last release and asset that were written.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +16,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import ApiError, Invalid, TooLarge
 from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.limits import BODY_CHARACTERS, NAME_CHARACTERS
-from ingot_contracts.repos.imports import GHOST_ID
+from ingot_contracts.repos.imports import GHOST_ID, ImportConflict
 from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_git.storage.storage import Storage
@@ -30,6 +31,7 @@ from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
 from ingot_repos.imports.rules.references import References
+from ingot_repos.imports.rules.releases import ReleaseBase, digests, merge_release, read_base
 from ingot_repos.imports.rules.settings import save_rules, save_settings
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
@@ -78,12 +80,18 @@ class ForgeData:
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
         """Fetch what the import asks for. Raises RemoteFailed, SourceBusy."""
         kinds = sources.kinds_of(source)
-        if "wiki" in kinds and (address := await self._wiki_address(remote, source)) is not None:
-            await self._fetch_wiki(row, address)
+        if "wiki" in kinds and (address := await self.wiki_address(remote, source)) is not None:
+            await self.fetch_wiki(row, address)
         async with self._opened(source, remote) as there:
             await self._fetch_settings(row, remote, source, there)
             if "releases" in kinds:
                 await self._fetch_releases(row, remote, source, there)
+
+    async def fetch_new_releases(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
+        """Fetch new releases and assets, and what changed in others. Raises RemoteFailed, SourceBusy."""
+        if "releases" in sources.kinds_of(source):
+            async with self._opened(source, remote) as there:
+                await self._fetch_releases(row, remote, source, there, is_repeat=True)
 
     async def pull_heads(self, remote: RemoteRow, source: SourceRow) -> PullHeads:
         """Return where git has the heads of pull requests. The offset of their numbers is stored once.
@@ -123,8 +131,17 @@ class ForgeData:
             await save_rules(tx, row.id, rules, ids)
 
     async def _fetch_releases(
-        self, row: RepositoryRow, remote: RemoteRow, source: SourceRow, there: Source
+        self,
+        row: RepositoryRow,
+        remote: RemoteRow,
+        source: SourceRow,
+        there: Source,
+        *,
+        is_repeat: bool = False,
     ) -> None:
+        """Fetch releases with their assets, page by page. A repeat merges those that are here."""
+        async with self._db.read() as db:
+            bases = await sources.bases(db, row.id, "release")
         tags = set(await self._storage.call(row.id, list_refs, (TAGS,)))
         budget = _Budget(self._max_bytes)
         done = first = 0
@@ -143,8 +160,13 @@ class ForgeData:
             references = References(address, local_url, source.pull_offset or 0, logins)
             for release in references.rewrite_all(page.releases):
                 author_id = people.get((release.author.source_id, release.author.name), GHOST_ID)
-                added = await self._add(row.id, release, author_id, tags)
-                await self._fetch_assets(added, remote.user_id, release, there, budget)
+                base = read_base(bases.get(release.tag_name.lower())) if is_repeat else None
+                columns = _columns(release, tags)
+                added = await self._add(row.id, release, author_id, columns, base=base, is_repeat=is_repeat)
+                if added is not None:
+                    known = base.assets if base is not None else []
+                    await self._fetch_assets(added.row, remote.user_id, release, there, budget, known)
+                    await self._save_base(row.id, release, added.fields)
                 done += 1
                 await self._save_progress(row.id, Counts(done, page.total))
             place = page.following
@@ -153,44 +175,73 @@ class ForgeData:
         raise SourceFailed("too-large")
 
     async def _add(
-        self, repository_id: int, release: SourceRelease, author_id: int, tags: Collection[str]
-    ) -> ReleaseRow:
-        """Add a release, or return the existing one of its tag. Without a tag in git it is a draft."""
-        try:
-            names.check_tag(release.tag_name)
-        except Invalid:
-            raise SourceFailed("forge-answer") from None
-        is_draft = release.draft or TAGS + release.tag_name not in tags
+        self,
+        repository_id: int,
+        release: SourceRelease,
+        author_id: int,
+        columns: Mapping[str, Any],
+        *,
+        base: ReleaseBase | None,
+        is_repeat: bool,
+    ) -> "_AddedRelease | None":
+        """Add a release, or merge the one of its tag. Return None if it was deleted here."""
+        conflicts, fields = list[str](), digests(columns)
         async with self._db.transaction() as tx:
-            await releases.add(
-                tx,
-                repository_id=repository_id,
-                tag_name=release.tag_name,
-                target_commitish=_clip(release.target),
-                name=_clip(release.name),
-                body=release.body.replace("\0", "")[:BODY_CHARACTERS],
-                draft=is_draft,
-                prerelease=release.prerelease,
-                author_id=author_id,
-                original_author=_clip(release.author.name),
-                original_author_id=release.author.source_id,
-                created_at=release.created_at,
-                published_at=None if is_draft else release.published_at or release.created_at,
-            )
+            before = await releases.get_by_tag(tx, repository_id, release.tag_name) if is_repeat else None
+            if before is not None:
+                changed, conflicts, fields = merge_release(before, columns, base)
+                if changed:
+                    await releases.change(tx, before.id, **changed)
+            elif base is not None:
+                conflicts = ["deleted"] if base.fields != fields else []
+            else:
+                await releases.add(
+                    tx,
+                    repository_id=repository_id,
+                    tag_name=release.tag_name,
+                    author_id=author_id,
+                    original_author=_clip(release.author.name),
+                    original_author_id=release.author.source_id,
+                    created_at=release.created_at,
+                    **columns,
+                )
+            if conflicts:
+                conflict = ImportConflict(kind="release", name=release.tag_name, fields=conflicts)
+                await sources.add_conflicts(tx, repository_id, [conflict])
             await releases.count_published(tx, repository_id)
             row = await releases.get_by_tag(tx, repository_id, release.tag_name)
-        if row is None:
+        if row is not None:
+            return _AddedRelease(row, fields)
+        if base is None:
             raise RemoteFailed("cancelled")
-        return row
+        return None
+
+    async def _save_base(self, repository_id: int, release: SourceRelease, fields: Mapping[str, str]) -> None:
+        """Record what the source said of a release, when its assets are here."""
+        base = ReleaseBase(dict(fields), [asset.name for asset in release.assets])
+        values = {release.tag_name.lower(): msgspec.json.encode(base).decode()}
+        async with self._db.transaction() as tx:
+            await sources.save_bases(tx, repository_id, "release", values)
 
     async def _fetch_assets(
-        self, row: ReleaseRow, uploader_id: int, release: SourceRelease, there: Source, budget: "_Budget"
+        self,
+        row: ReleaseRow,
+        uploader_id: int,
+        release: SourceRelease,
+        there: Source,
+        budget: "_Budget",
+        known: Collection[str],
     ) -> None:
-        """Fetch the assets behind those that exist. Those that the source does not give are left out."""
+        """Fetch the assets behind those that exist. Those that the source does not give are left out.
+
+        ``known`` are the names of assets of earlier runs. They may have been deleted here.
+        """
         async with self._db.read() as db:
             existing = {(one.name, one.size) for one in (await self._existing(db, row.id))}
         names_here = {name for name, _ in existing}
         for asset in release.assets:
+            if asset.name in known:
+                continue
             if (asset.name, asset.size) in existing or (asset.size is None and asset.name in names_here):
                 continue
             try:
@@ -234,14 +285,14 @@ class ForgeData:
             if not await import_rows.change(tx, repository_id, (ImportState.RUNNING,), phase="releases"):
                 raise RemoteFailed("cancelled")
 
-    async def _wiki_address(self, remote: RemoteRow, source: SourceRow) -> GitAddress | None:
+    async def wiki_address(self, remote: RemoteRow, source: SourceRow) -> GitAddress | None:
         """Return the address of the wiki, which an archive may lack. Raises RemoteFailed."""
         if source.archive is not None:
             bundle = await self._archives.unpack(source.archive, WIKI_BUNDLE)
             return GitAddress(str(bundle)) if bundle is not None else None
         return GitAddress(remote.url.rstrip("/").removesuffix(".git") + ".wiki.git", remote.sealed)
 
-    async def _fetch_wiki(self, row: RepositoryRow, address: GitAddress) -> None:
+    async def fetch_wiki(self, row: RepositoryRow, address: GitAddress) -> None:
         """Fetch the repository of the wiki, if the source has one."""
         async with self._db.read() as db:
             existing = await wikis.get(db, row.id)
@@ -260,7 +311,7 @@ class ForgeData:
                 if connection.ticket is None:
                     await self._archives.check(path)
                 await asyncio.to_thread(self._storage.publish_import, wiki_id, main)
-                await self._mark_ready(wiki_id, main)
+                await self._mark_ready(row.id, wiki_id, main)
 
             async def is_needed() -> bool:
                 async with self._db.transaction() as tx:
@@ -280,13 +331,38 @@ class ForgeData:
             raise RemoteFailed("cancelled")
         return added or (wiki.id if wiki is not None else 0)
 
-    async def _mark_ready(self, wiki_id: int, main: str) -> None:
+    async def _mark_ready(self, repository_id: int, wiki_id: int, main: str) -> None:
         tips = await self._storage.call(wiki_id, list_refs, (BRANCHES,))
         size = await asyncio.to_thread(self._storage.size, wiki_id)
         async with self._db.transaction() as tx:
             values = {"default_branch": main, "empty": False, "size": size}
             await repositories.change(tx, wiki_id, state=RepositoryState.READY, **values)
             await refs.record(tx, wiki_id, dict(tips))
+            await sources.save_bases(tx, repository_id, "wiki", tips)
+
+
+class _AddedRelease(NamedTuple):
+    """A release that is here, and digests of what the source said of it."""
+
+    row: ReleaseRow
+    fields: Mapping[str, str]
+
+
+def _columns(release: SourceRelease, tags: Collection[str]) -> dict[str, Any]:
+    """Return the columns of a release. Without a tag in git it is a draft. Raises SourceFailed."""
+    try:
+        names.check_tag(release.tag_name)
+    except Invalid:
+        raise SourceFailed("forge-answer") from None
+    is_draft = release.draft or TAGS + release.tag_name not in tags
+    return {
+        "target_commitish": _clip(release.target),
+        "name": _clip(release.name),
+        "body": release.body.replace("\0", "")[:BODY_CHARACTERS],
+        "draft": is_draft,
+        "prerelease": release.prerelease,
+        "published_at": None if is_draft else release.published_at or release.created_at,
+    }
 
 
 class _Budget:

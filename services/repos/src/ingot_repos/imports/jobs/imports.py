@@ -11,6 +11,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work, Workers
 from ingot_git.history.licenses import licenses_column
+from ingot_git.refs.pull_heads import PULLS
 from ingot_git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_git.storage.storage import Storage
@@ -22,8 +23,10 @@ from ingot_repos.imports.clients.archive_layout import BUNDLE
 from ingot_repos.imports.clients.source import SourceBusy
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.jobs.forge_data import ForgeData, GitAddress
+from ingot_repos.imports.jobs.repeats import RepeatedImports
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.store import SourceRow
+from ingot_repos.placement.rules.job_kinds import was_moved_to_shard
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import (
@@ -54,10 +57,11 @@ class ImportJobs:
         lfs_fetches: LfsFetches,
         forge_data: ForgeData,
         archives: ArchiveUnpacker,
+        repeats: RepeatedImports,
     ) -> None:
         self._jobs, self._db, self._storage, self._presenter = jobs, jobs.database, storage, presenter
         self._connector, self._lfs_fetches = connector, lfs_fetches
-        self._forge_data, self._archives = forge_data, archives
+        self._forge_data, self._archives, self._repeats = forge_data, archives, repeats
 
     def work(self) -> dict[str, Work]:
         return {imports.MIGRATE: self.run}
@@ -74,9 +78,12 @@ class ImportJobs:
             is_running = await import_rows.change(
                 tx, repository_id, import_rows.UNENDED, state=ImportState.RUNNING
             )
-            source = await sources.get(tx, repository_id)
-        if row is None or remote is None or not is_running:
+            source, running = await sources.get(tx, repository_id), await import_rows.get(tx, repository_id)
+        if row is None or remote is None or running is None or not is_running:
             await self._stop(job, repository_id)
+            return
+        if running.repeat:
+            await self._repeat(job, row, remote, source)
             return
         try:
             if not self._storage.exists(repository_id):
@@ -95,15 +102,45 @@ class ImportJobs:
             await self._pause(job, repository_id, busy.seconds)
             return
         main = await self._storage.call(repository_id, default_branch)
+        heads = await self._storage.call(repository_id, list_refs, (PULLS,))
         tips = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS))
         size = await asyncio.to_thread(self._storage.size, repository_id)
         licenses = await self._storage.call(repository_id, licenses_column, main)
         async with self._db.transaction() as tx:
             is_ready = await imports.complete(
-                tx, self._jobs, job, self._presenter, row, tips=tips, main=main, size=size, licenses=licenses
+                tx,
+                self._jobs,
+                job,
+                self._presenter,
+                row,
+                tips=tips,
+                heads=heads,
+                main=main,
+                size=size,
+                licenses=licenses,
             )
         if not is_ready:
             await self._stop(job, repository_id)
+
+    async def _repeat(
+        self, job: Job, row: RepositoryRow, remote: RemoteRow, source: SourceRow | None
+    ) -> None:
+        """Fetch what is new since the last run. The repository is in use."""
+        payload = imports.Migrate(row.id)
+        if await was_moved_to_shard(self._jobs, job, imports.MIGRATE, row.shard, payload):
+            return
+        try:
+            await self._repeats.fetch(row, remote, source)
+        except RemoteFailed as error:
+            await self._fail(job, row.id, error)
+            return
+        except SourceBusy as busy:
+            await self._pause(job, row.id, busy.seconds)
+            return
+        async with self._db.transaction() as tx:
+            is_complete = await imports.complete_repeat(tx, self._jobs, job, self._presenter, row)
+        if not is_complete:
+            await self._stop(job, row.id)
 
     async def _pause(self, job: Job, repository_id: int, seconds: float) -> None:
         """Run the job again when the source allows it. This is no failed attempt."""

@@ -89,6 +89,16 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     archive: str | None = None
 
 
+class NewRepeat(msgspec.Struct, frozen=True, kw_only=True):
+    """A checked request to repeat an import, with the fields of ``NewSource``, by the user ``user_id``."""
+
+    user_id: int
+    sealed: bytes | None
+    maps_people: bool = False
+    map_logins: bool = False
+    people: dict[str, int] = {}
+
+
 def error_text(row: ImportRow) -> str:
     """Return the error of an import or of a mirror's last sync; empty without an error."""
     text = reason_text(row.reason or row.sync_reason or row.lfs_reason)
@@ -156,13 +166,15 @@ async def complete(
     row: RepositoryRow,
     *,
     tips: dict[str, str],
+    heads: dict[str, str],
     main: str,
     size: int,
     licenses: str,
 ) -> bool:
     """Make the repository ready, announce it and end the job. Return False if it was cancelled.
 
-    If the import also brings data next to git, issues is told to read it.
+    If the import also brings data next to git, issues is told to read it. ``heads`` are those of pull
+    requests.
     """
     source = await sources.get(tx, row.id)
     done = {"state": ImportState.DONE, "phase": "done", "percent": 100, "finished_at": now()}
@@ -181,6 +193,8 @@ async def complete(
         licenses=licenses,
     )
     await refs.record(tx, row.id, dict(tips))
+    if not row.mirror:
+        await sources.save_bases(tx, row.id, "ref", tips | heads)
     remote = await imports.get_remote(tx, row.id)
     if row.mirror:
         await schedule.begin(tx, jobs, row)
@@ -215,7 +229,8 @@ async def fail(
     The failed repository stays until it is deleted or its import is restarted.
     """
     if await end(tx, repository_id, imports.UNENDED, ImportState.FAILED, reason):
-        await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
+        if not await _is_repeat(tx, repository_id):
+            await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
         await announce_end(tx, presenter, repository_id, reason)
         if reason in PERMANENT:
             await _discard_archive_of(tx, jobs, repository_id)
@@ -257,7 +272,7 @@ async def cancel(tx: Tx, jobs: Jobs, repository_id: int) -> None:
         raise Conflict("the migration has ended")
     await sources.change(tx, repository_id, people="{}")
     await _discard_archive_of(tx, jobs, repository_id)
-    if not await _is_fetched(tx, repository_id):
+    if not await _is_fetched(tx, repository_id) and not await _is_repeat(tx, repository_id):
         await repositories.change(tx, repository_id, state=RepositoryState.FAILED)
 
 
@@ -275,7 +290,9 @@ async def _discard_archive_of(tx: Tx, jobs: Jobs, repository_id: int) -> None:
 
 
 async def give_up(tx: Tx, jobs: Jobs, repository_id: int) -> None:
-    """End an import whose repository is deleted. Raises Conflict if it is done."""
+    """End an import whose repository is deleted. Raises Conflict if it is done, or was once."""
+    if await _is_repeat(tx, repository_id):
+        raise Conflict("the migration was done once; cancel its repeat, or delete the repository instead")
     unfinished = (*imports.UNENDED, ImportState.FAILED, ImportState.CANCELLED)
     if not await imports.change(tx, repository_id, unfinished, state=ImportState.CANCELLED):
         raise Conflict("the migration is done; delete the repository instead")
@@ -299,6 +316,10 @@ async def restart(
     ):
         raise Conflict("the migration is running or done")
     await imports.change_remote(tx, row.id, sealed=sealed)
+    if await _is_repeat(tx, row.id):
+        await sources.change(tx, row.id, fetched=False)
+        await _start(tx, jobs, row.id, row.shard)
+        return
     if await _is_fetched(tx, row.id):
         await imports.change(tx, row.id, (ImportState.WAITING,), state=ImportState.RUNNING)
         await sources.begin_reading(tx, row.id)
@@ -307,6 +328,76 @@ async def restart(
         return
     await repositories.change(tx, row.id, state=RepositoryState.FORKING)
     await _start(tx, jobs, row.id, row.shard)
+
+
+async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None:
+    """Begin an import that is done once more: it brings what is new at the source.
+
+    Raises Conflict if it is not done, or if its source cannot have anything new.
+    """
+    before, source = await imports.get(tx, row.id), await sources.get(tx, row.id)
+    if row.mirror:
+        raise Conflict("a mirror is synchronized instead")
+    if row.archived:
+        raise Conflict("the repository is archived")
+    if source is not None and source.archive is not None:
+        raise Conflict("an archive brings nothing new")
+    if before is None or not await imports.change(
+        tx,
+        row.id,
+        (ImportState.DONE,),
+        state=ImportState.WAITING,
+        phase="",
+        percent=0,
+        received=0,
+        reason="",
+        finished_at=None,
+        repeat=before.repeat + 1,
+    ):
+        raise Conflict("the migration is not done")
+    await imports.change_remote(tx, row.id, sealed=new.sealed, user_id=new.user_id)
+    await sources.remove_conflicts(tx, row.id)
+    if source is not None:
+        await sources.change(
+            tx,
+            row.id,
+            fetched=False,
+            counts="{}",
+            failures=0,
+            reading_since=None,
+            done_before=0,
+            maps_people=new.maps_people,
+            map_logins=new.map_logins,
+            people=msgspec.json.encode(new.people).decode(),
+        )
+    await _start(tx, jobs, row.id, row.shard)
+
+
+async def complete_repeat(tx: Tx, jobs: Jobs, job: Job, presenter: Presenter, row: RepositoryRow) -> bool:
+    """End the job that fetched new commits. Return False if the import was cancelled.
+
+    If the import also brings data next to git, issues is told to read it.
+    """
+    running = await imports.get(tx, row.id)
+    if running is None or running.state != ImportState.RUNNING:
+        return False
+    if await sources.get(tx, row.id) is not None:
+        await sources.begin_reading(tx, row.id)
+        repository = presenter.repository(await current_row(tx, row.id))
+        tx.emit(ImportFetched(repository=repository, repeat=running.repeat), key=row.id)
+    else:
+        done = {"state": ImportState.DONE, "phase": "done", "percent": 100, "finished_at": now()}
+        await imports.change(tx, row.id, (ImportState.RUNNING,), reason="", **done)
+        await imports.change_remote(tx, row.id, sealed=None)
+        await announce_end(tx, presenter, row.id)
+    await jobs.finish(tx, job)
+    return True
+
+
+async def _is_repeat(tx: Tx, repository_id: int) -> bool:
+    """Return whether the import was done once, so its repository is in use."""
+    row = await imports.get(tx, repository_id)
+    return row is not None and row.repeat > 0
 
 
 async def _is_fetched(tx: Tx, repository_id: int) -> bool:

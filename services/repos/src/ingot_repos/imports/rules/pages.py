@@ -112,13 +112,16 @@ class SourcePages:
             return ENDED
         if not source.fetched:  # a restart is fetching the commits
             return ENDED
+        if request.conflicts:
+            async with self._db.transaction() as tx:
+                await store.add_conflicts(tx, repository_id, request.conflicts)
         if request.is_refused:
             return await self._fail(repository_id, "refused")
         kinds = [kind for kind in KINDS if kind in store.kinds_of(source)]
         if 0 < cursor.kind <= len(kinds) and cursor.last_done:
             source = await self._finish_kind(source, kinds[cursor.kind - 1], cursor.last_done)
         if cursor.kind >= len(kinds):
-            page = await self._complete(repository_id, remote.user_id)
+            page = await self._complete(repository_id, remote.user_id, is_repeat=row.repeat > 0)
             if source.archive is not None:
                 await asyncio.to_thread(self._storage.discard_archive, source.archive)
             return page
@@ -265,8 +268,8 @@ class SourcePages:
             await asyncio.to_thread(self._storage.discard_archive, source.archive)
         return ENDED
 
-    async def _complete(self, repository_id: int, user_id: int) -> ImportPage:
-        """End the import: switch issues on, and delete the credentials."""
+    async def _complete(self, repository_id: int, user_id: int, *, is_repeat: bool) -> ImportPage:
+        """End the import: switch issues on unless it was done before, and delete the credentials."""
         async with self._db.transaction() as tx:
             before = await repositories.get_unfiltered(tx, repository_id)
             is_ended = before is not None and await imports.change(
@@ -282,9 +285,10 @@ class SourcePages:
             if before is not None and is_ended and before.state == RepositoryState.READY:
                 await imports.change_remote(tx, repository_id, sealed=None)
                 await store.change(tx, repository_id, people="{}")
-                await repositories.change(tx, repository_id, **OF_ISSUES)
-                user = await accounts.get(tx, user_id)
-                await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
+                if not is_repeat:
+                    await repositories.change(tx, repository_id, **OF_ISSUES)
+                    user = await accounts.get(tx, user_id)
+                    await announce_edit(tx, self._presenter, before, as_user(user) if user else GHOST)
                 await announce_end(tx, self._presenter, repository_id)
         return ENDED
 

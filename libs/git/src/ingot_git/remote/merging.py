@@ -1,0 +1,84 @@
+"""Merging refs of a remote that was fetched before: what moved since then, here and at the remote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pygit2
+
+from ingot_git.refs.pull_heads import PULLS, hidden_ref
+from ingot_git.refs.refs import ZERO_OID, RefChange, list_refs
+
+
+@dataclass(slots=True)
+class MergedRefs:
+    """Changes of refs here, refs that moved on both sides, and the new values of the remote by name."""
+
+    changes: list[RefChange] = field(default_factory=list)
+    conflicts: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, str] = field(default_factory=dict)
+
+
+def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mapping[str, str]) -> MergedRefs:
+    """Return how refs here follow those of a remote, whose objects are here.
+
+    Args:
+        repo: the repository.
+        theirs: refs of the remote that are not as in ``bases``.
+        bases: refs of the remote at the last fetch, as far as they are known.
+
+    A ref that moved at the remote only moves here. Of a ref without a base, the side with all commits of the
+    other one wins. The value of a conflict is a field: ``commits``, ``deleted`` or ``name``.
+    """
+    merged = MergedRefs()
+    here = list_refs(repo)
+    folders = _folders(here)
+    for name, new in theirs.items():
+        target = _stored_name(name, here)
+        old, base = here.get(target), bases.get(name)
+        if old == new:
+            merged.bases[name] = new
+        elif old is None and base is not None:
+            merged.conflicts[name] = "deleted"
+        elif old is None and (name in folders or _parents(name) & here.keys()):
+            merged.conflicts[name] = "name"
+        elif old is None or old == base or _contains(repo, new, old):
+            merged.changes.append(RefChange(target, old or ZERO_OID, new))
+            merged.bases[name] = new
+            if old is None:
+                here[target] = new
+                folders |= _parents(target)
+        elif base is None and _contains(repo, old, new):
+            merged.bases[name] = new
+        else:
+            merged.conflicts[name] = "commits"
+    return merged
+
+
+def _stored_name(name: str, here: Mapping[str, str]) -> str:
+    """Return the name of a ref here. The head of a closed pull request may be hidden."""
+    number = name.removeprefix(PULLS).removesuffix("/head")
+    if name.startswith(PULLS) and number.isdecimal() and hidden_ref(int(number)) in here:
+        return hidden_ref(int(number))
+    return name
+
+
+def _contains(repo: pygit2.Repository, history: str, commit: str) -> bool:
+    """Return whether a commit is in the history of another one. False for tags with a text."""
+    try:
+        return repo.descendant_of(history, commit)
+    except (pygit2.GitError, KeyError, ValueError):
+        return False
+
+
+def _parents(name: str) -> set[str]:
+    segments = name.split("/")
+    return {"/".join(segments[:count]) for count in range(3, len(segments))}
+
+
+def _folders(names: Mapping[str, str]) -> set[str]:
+    return {folder for name in names for folder in _parents(name)}
+
+
+def incoming_refs(repo: pygit2.Repository, folder: str) -> list[RefChange]:
+    """Return the changes that delete the refs of a folder."""
+    return [RefChange(name, oid, ZERO_OID) for name, oid in list_refs(repo, (folder,)).items()]

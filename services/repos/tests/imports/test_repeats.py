@@ -1,0 +1,264 @@
+"""Imports that are repeated: refs, releases and the wiki follow the source where they did not change here."""
+
+import copy
+
+import pytest
+
+from ..remote_world import bare_source
+from ..world import commit, git
+from .test_sources import (  # noqa: F401 - fixtures
+    FILE,
+    answer_of,
+    copied,
+    migrate,
+    progress,
+    read,
+    read_all,
+    releases_of,
+    settings,
+    source,
+    with_releases,
+)
+
+
+async def repeat(world, person, repository_id, status=202, **body):
+    """Repeat an import, and fetch what repos stores."""
+    answer = await person.post(f"/repos/migrate/{repository_id}/again", body)
+    assert answer.status_code == status, answer.text
+    if status == 202:
+        assert await world.components.import_workers.step() == 1
+    return answer.json()
+
+
+async def conflicts(person, repository_id):
+    listed = await person.get(f"/repos/migrate/{repository_id}/conflicts")
+    assert listed.headers["x-total-count"] == str(len(listed.json()))
+    return [(one["kind"], one["name"], one["fields"]) for one in listed.json()]
+
+
+async def tips(world, repository_id):
+    path = world.components.storage.path(repository_id)
+    lines = await git("for-each-ref", "--format=%(refname) %(objectname)", cwd=path)
+    return dict(line.split() for line in lines.splitlines())
+
+
+async def set_ref(world, repository_id, name, oid, message="ours"):
+    """Move a ref here, with or without a new commit on top of ``oid``."""
+    path = world.components.storage.path(repository_id)
+    tree = (await git("rev-parse", f"{oid}^{{tree}}", cwd=path)).strip()
+    new = (await git("commit-tree", "-p", oid, "-m", message, tree, cwd=path)).strip()
+    await git("update-ref", name, new, cwd=path)
+    return new
+
+
+async def done(world, person, repository_id):
+    await read_all(person, repository_id)
+    assert (await progress(person))["status"] == "done"
+
+
+async def test_new_commits_come_and_what_moved_here_stays(world, bob, source):  # noqa: F811
+    work = source.work
+    first = (await git("rev-parse", "HEAD", cwd=work)).strip()
+    names = ("both", "here", "there", "deleted", "forced")
+    for name in names:
+        await git("push", "-q", "origin", f"HEAD:refs/heads/{name}", cwd=work)
+    await git("push", "-q", "origin", "HEAD:refs/pull/11/head", cwd=work)
+    repository_id = await migrate(world, bob, source, pull_requests=True)
+    await done(world, bob, repository_id)
+    both = await set_ref(world, repository_id, "refs/heads/both", first)
+    here = await set_ref(world, repository_id, "refs/heads/here", first)
+    mine = await set_ref(world, repository_id, "refs/heads/mine", first)
+    path = world.components.storage.path(repository_id)
+    await git("update-ref", "-d", "refs/heads/deleted", cwd=path)
+    await git("update-ref", "refs/pull/12/head", mine, cwd=path)
+    new = await commit(work, "more.txt")
+    targets = ("trunk", "both", "there", "new", "deleted", "mine/below")
+    await git("push", "-q", "origin", *(f"HEAD:refs/heads/{name}" for name in targets), cwd=work)
+    await git("push", "-q", "origin", "HEAD:refs/pull/11/head", "HEAD:refs/pull/12/head", cwd=work)
+    await git("commit", "-q", "--amend", "-m", "forced", cwd=work)
+    await git("checkout", "-q", "--orphan", "other", cwd=work)
+    await git("commit", "-q", "-m", "forced", cwd=work)
+    await git("push", "-q", "-f", "origin", "HEAD:refs/heads/forced", cwd=work)
+    forced = (await git("rev-parse", "HEAD", cwd=work)).strip()
+
+    state = await repeat(world, bob, repository_id)
+    assert (state["status"], state["repeat"]) == ("waiting", 1)
+    await done(world, bob, repository_id)
+    refs = await tips(world, repository_id)
+    assert refs == {
+        "refs/heads/trunk": new,
+        "refs/heads/there": new,
+        "refs/heads/new": new,
+        "refs/heads/both": both,
+        "refs/heads/here": here,
+        "refs/heads/mine": mine,
+        "refs/heads/forced": forced,
+        "refs/pull/11/head": new,
+        "refs/pull/12/head": mine,
+    }
+    assert await conflicts(bob, repository_id) == [
+        ("branch", "both", ["commits"]),
+        ("branch", "deleted", ["deleted"]),
+        ("branch", "mine/below", ["name"]),
+        ("pull", "refs/pull/12/head", ["commits"]),
+    ]
+    assert (await progress(bob))["conflicts"] == 4
+    pushes = [event["ref"] for event in await world.events("push.received")]
+    assert sorted(pushes) == [f"refs/heads/{name}" for name in ("forced", "new", "there", "trunk")]
+    assert (await bob.get("/repos/bob/copy/branches/new")).status_code == 200
+
+
+async def test_a_repeat_without_changes_changes_nothing(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    before = await tips(world, repository_id)
+    for number in (1, 2):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert (await progress(bob))["repeat"] == number
+    assert await tips(world, repository_id) == before
+    assert await conflicts(bob, repository_id) == []
+    events = [event["repeat"] for event in await world.events("import.fetched")]
+    assert events == [0, 1, 2]
+    [remote] = await world.rows("remote")
+    assert remote.sealed is None
+
+
+async def test_issues_that_were_turned_off_here_stay_off(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    await bob.call("PATCH", "/api/v1/repos/bob/copy", {"has_issues": False, "description": "ours"})
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    got = (await bob.get("/repos/bob/copy")).json()
+    assert (got["has_issues"], got["description"]) == (False, "ours")
+
+
+async def test_releases_follow_the_source_where_they_did_not_change_here(world, copied, bob, source):  # noqa: F811
+    for name in ("v1", "v3"):
+        await git("tag", name, cwd=source.work)
+    await git("push", "-q", "origin", "v1", cwd=source.work)
+    with_releases(source)
+    repository_id = await migrate(world, bob, source, releases=True)
+    await done(world, bob, repository_id)
+    by_tag = {one["tag_name"]: one for one in await releases_of(bob)}
+    await bob.call("PATCH", f"/api/v1/repos/bob/copy/releases/{by_tag['v1']['id']}", {"name": "ours"})
+    [asset] = by_tag["v1"]["assets"]
+    url = f"/api/v1/repos/bob/copy/releases/{by_tag['v1']['id']}/assets/{asset['id']}"
+    assert (await bob.call("DELETE", url)).status_code == 204
+    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{by_tag['v2']['id']}")
+
+    first, second = copy.deepcopy(source.lists["releases"])
+    first |= {"name": "theirs", "body": "better"}
+    first["assets"].append(
+        {**first["assets"][0], "name": "b.zip", "browser_download_url": source.url("there/files/b.zip")}
+    )
+    second["body"] = "changed"
+    source.lists["releases"] = [first, second, {**second, "id": 602, "tag_name": "v3", "name": "three"}]
+    source.files["/there/files/b.zip"] = answer_of(FILE)
+    await git("push", "-q", "origin", "v3", cwd=source.work)
+    for _ in range(2):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        now = {one["tag_name"]: one for one in await releases_of(bob)}
+        assert sorted(now) == ["v1", "v3"]
+        assert (now["v1"]["name"], now["v1"]["body"]) == ("ours", "better")
+        assert [one["name"] for one in now["v1"]["assets"]] == ["b.zip"]
+        assert now["v3"]["draft"] is False
+        assert await conflicts(bob, repository_id) == [
+            ("release", "v1", ["name"]),
+            ("release", "v2", ["deleted"]),
+        ]
+
+
+async def test_the_wiki_follows_the_source(world, bob, source, tmp_path):  # noqa: F811
+    work = await bare_source(source.folder / "there", tmp_path, name="source.wiki.git")
+    await commit(work, "Home.md", "first\n")
+    await git("push", "-q", "origin", "HEAD", cwd=work)
+    repository_id = await migrate(world, bob, source, wiki=True)
+    await done(world, bob, repository_id)
+    await commit(work, "Home.md", "second\n")
+    await git("push", "-q", "origin", "HEAD", cwd=work)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    page = (await bob.get("/repos/bob/copy/wiki/page/Home")).json()
+    assert page["commit_count"] == 2
+    assert await conflicts(bob, repository_id) == []
+
+
+async def test_plain_git_is_repeated_too(world, bob, source):  # noqa: F811
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy"}
+    repository_id = (await bob.post("/repos/migrate", form)).json()["id"]
+    await repeat(world, bob, repository_id, status=409)
+    await world.components.import_workers.step()
+    new = await commit(source.work, "more.txt")
+    await git("push", "-q", "origin", "trunk", cwd=source.work)
+    await repeat(world, bob, repository_id)
+    state = await progress(bob)
+    assert (state["status"], state["repeat"]) == ("done", 1)
+    assert await tips(world, repository_id) == {"refs/heads/trunk": new}
+    assert [event["reason"] for event in await world.events("import.finished")] == ["", ""]
+
+
+async def test_a_failed_repeat_leaves_the_repository_in_use(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    folder, away = source.folder / "there", source.folder / "away"
+    folder.rename(away)
+    await repeat(world, bob, repository_id)
+    state = await progress(bob)
+    assert state["status"] == "failed"
+    assert (await bob.get("/repos/bob/copy/branches")).status_code == 200
+    refused = await bob.call("DELETE", f"/api/v1/repos/migrate/{repository_id}")
+    assert refused.status_code == 409
+    away.rename(folder)
+    new = await commit(source.work, "more.txt")
+    await git("push", "-q", "origin", "trunk", cwd=source.work)
+    assert (await bob.post("/repos/bob/copy/migration")).status_code == 202
+    assert await world.components.import_workers.step() == 1
+    await done(world, bob, repository_id)
+    assert (await tips(world, repository_id))["refs/heads/trunk"] == new
+
+
+async def test_a_cancelled_repeat_leaves_the_repository_in_use(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    await bob.post(f"/repos/migrate/{repository_id}/again", {})
+    assert (await bob.call("DELETE", "/api/v1/repos/bob/copy/migration")).status_code == 204
+    await world.components.import_workers.step()
+    assert (await progress(bob))["status"] == "cancelled"
+    assert (await bob.get("/repos/bob/copy/branches")).status_code == 200
+
+
+async def test_conflicts_of_issues_are_recorded_once(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    await repeat(world, bob, repository_id)
+    cursor = (await read(bob, repository_id))["cursor"]
+    conflict = {"kind": "issue", "number": 3, "name": "", "fields": ["title"]}
+    for fields in (["title"], ["title", "body"]):
+        await read(bob, repository_id, cursor, conflicts=[{**conflict, "fields": fields}])
+    assert await conflicts(bob, repository_id) == [("issue", "", ["title", "body"])]
+    await done(world, bob, repository_id)
+    await repeat(world, bob, repository_id)
+    assert await conflicts(bob, repository_id) == []
+
+
+async def test_only_administrators_of_the_repository_repeat_an_import(world, ann, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    await repeat(world, ann, repository_id, status=403)
+    assert (await ann.get(f"/repos/migrate/{repository_id}/conflicts")).status_code == 403
+    await repeat(world, bob, repository_id, status=403, map_logins=True)
+    await repeat(world, bob, repository_id, status=403, people={"annie": "ann"})
+    await repeat(world, bob, repository_id + 1, status=404)
+
+
+@pytest.mark.parametrize("kind", ["mirror", "archived"])
+async def test_what_cannot_be_repeated_is_refused(world, bob, source, kind):  # noqa: F811
+    form = {"clone_addr": source.url("there/source.git"), "repo_name": "copy", "mirror": kind == "mirror"}
+    repository_id = (await bob.post("/repos/migrate", form)).json()["id"]
+    await world.components.import_workers.step()
+    if kind == "archived":
+        await bob.call("PATCH", "/api/v1/repos/bob/copy", {"archived": True})
+    await repeat(world, bob, repository_id, status=409)
