@@ -42,6 +42,38 @@ async def move(here: People, owner: str, url: str) -> dict[str, Any]:
     return dict(state)
 
 
+async def move_again(here: People, owner: str) -> list[tuple[str, int, list[str]]]:
+    """Repeat the import, and return what changed on both sides."""
+    import_id = (await here(owner, "GET", f"repos/{owner}/app/migration"))["id"]
+    form = {"auth_username": owner, "auth_password": f"what {owner} knows"}
+    await here(owner, "POST", f"repos/migrate/{import_id}/again", form, 202)
+    async with asyncio.timeout(PATIENCE):
+        while (state := await here(owner, "GET", f"repos/migrate/{import_id}"))["status"] != "done":
+            assert state["status"] in ("waiting", "running"), state
+            await asyncio.sleep(0.1)
+    conflicts = await here(owner, "GET", f"repos/migrate/{import_id}/conflicts")
+    assert state["conflicts"] == len(conflicts)
+    return [(one["kind"], one["number"], one["fields"]) for one in conflicts]
+
+
+async def change_both(there: People, here: People, owners: Owners) -> None:
+    """Change the source and the copy after an import: each alone, and both."""
+    ann, eve = owners
+    root = f"repos/{ann}/app"
+    await there(ann, "PATCH", f"{root}/issues/6", {"title": "theirs", "state": "closed"}, 201)
+    await there(eve, "POST", f"{root}/issues/6/comments", {"body": "later"}, 201)
+    await there(eve, "POST", f"{root}/issues", {"title": "a new one"}, 201)
+    await there(ann, "POST", f"{root}/labels", {"name": "later", "color": "#123456"}, 201)
+    file = {"content": "YQ==", "branch": "main"}
+    await there(ann, "POST", f"{root}/contents/later.txt", {**file, "new_branch": "later"}, 201)
+    pull = {"title": "later", "head": "later", "base": "main"}
+    await there(ann, "POST", f"{root}/pulls", pull, 201)
+    await there(ann, "POST", f"{root}/releases", {"tag_name": "v9", "target_commitish": "main"}, 201)
+    await here(ann, "PATCH", f"{root}/issues/7", {"title": "ours"}, 201)
+    for people, title in ((there, "theirs"), (here, "ours")):
+        await people(ann, "PATCH", f"{root}/issues/10", {"title": title}, 201)
+
+
 async def test_a_repository_of_another_ingot_differs_only_where_the_docs_say_so(
     deployment: Any, source: Standalone
 ) -> None:
@@ -90,3 +122,23 @@ async def test_a_repository_of_another_ingot_differs_only_where_the_docs_say_so(
         next_issue = await here(ann, "POST", f"{root}/issues", {"title": "the next"}, 201)
         assert next_issue["number"] == COUNT + 6
         assert await here(ann, "GET", "notifications") == []
+
+        await change_both(there, here, owners)
+        taken = next_issue["number"]
+        expected = [("issue", 10, ["title"]), ("issue", taken, ["number"])]
+        assert await move_again(here, ann) == expected
+        titles = {
+            number: (await here(ann, "GET", f"{root}/issues/{number}"))["title"] for number in (6, 7, 10)
+        }
+        assert titles == {6: "theirs", 7: "ours", 10: "ours"}
+        sixth = await here(ann, "GET", f"{root}/issues/6")
+        there_sixth = await there(ann, "GET", f"{root}/issues/6")
+        assert (sixth["state"], sixth["comments"]) == ("closed", there_sixth["comments"])
+        [last] = [one for one in await here.all(ann, f"{root}/pulls") if one["title"] == "later"]
+        assert last["number"] == taken + 1
+        assert "v9" in [one["tag_name"] for one in await here.all(ann, f"{root}/releases")]
+        counts = [len(await here.all(ann, f"{root}/{path}")) for path in ("issues?state=all", "labels")]
+        assert await move_again(here, ann) == expected
+        assert counts == [
+            len(await here.all(ann, f"{root}/{path}")) for path in ("issues?state=all", "labels")
+        ]

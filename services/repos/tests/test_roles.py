@@ -176,6 +176,8 @@ MATRIX = {
     "GET /repositories/{id}": (401, *READ[1:]),
     "GET /repos/search": ANYBODY,
     "GET /repos/migrate/{id}": (401, *at("admin", 404)[1:]),
+    "POST /repos/migrate/{id}/again": (401, *at("admin", 404)[1:]),
+    "GET /repos/migrate/{id}/conflicts": (401, *at("admin", 404)[1:]),
     "DELETE /repos/migrate/{id}": (401, *at("owner", 404)[1:]),
     "POST /repos/migrate": signed_in(422),  # from nowhere
     "POST /repos/migrate/archive": signed_in(422),  # no archive

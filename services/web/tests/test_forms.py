@@ -85,7 +85,10 @@ SOURCE = {
     },
 }  # fmt: skip
 ANSWERS = {
-    f"{HOME}/migration": {"id": 7, "status": "running", "error": ""},
+    f"{HOME}/migration": {
+        "id": 7, "status": "done", "error": "", "repeat": 0, "original_url": "https://x/y.git", "counts": {},
+        "finished_at": MOMENT,
+    },
     "/admin/auths/1": SOURCE, "/admin/imports/1": IMPORT,
     "/user/mail-preferences": {
         "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,

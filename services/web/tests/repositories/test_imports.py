@@ -7,12 +7,13 @@ from ingot_contracts.testing.forms import form_of
 from ..forge import HOME, MOMENT
 from ..previews.test_previews import IN_PLACE, is_part
 from ..test_calls import ENTRY
-from ..world import ANN
+from ..world import ANN, ROOT
 
 MIGRATION = {
     "id": 7, "counts": {}, "rate": None, "remaining_seconds": None, "paused_until": None,
     "status": "running", "phase": "receiving", "percent": 42, "received": 2048, "error": "",
     "created_at": MOMENT, "original_url": "https://example.org/<name>.git", "finished_at": None,
+    "repeat": 0, "conflicts": 0,
 }  # fmt: skip
 
 
@@ -68,9 +69,103 @@ async def test_a_pause_of_the_source_is_shown(pages, forge):
     assert ": the source limits requests." in shown.text
 
 
-async def test_the_progress_of_a_finished_import_is_the_repository(pages, forge):
-    forge.answers |= {f"{HOME}/migration": MIGRATION | {"status": "done"}}
-    assert (await pages.get("/ann/demo/settings/migrate", ANN)).headers["location"] == "/ann/demo"
+DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, "conflicts": 1}
+CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
+
+
+async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(pages, forge):
+    forge.answers |= {
+        f"{HOME}/migration": MIGRATION | DONE,
+        CONFLICTS: [{"kind": "pull", "number": 4, "name": "<fix>", "fields": ["title", "body"]}],
+    }
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    for words in (
+        "https://example.org/&lt;name&gt;.git",
+        "after 1 repeat.",
+        "<td>Issues</td><td>30</td>",
+        'Pull <a href="/ann/demo/pulls/4">#4</a>',
+        "<td>&lt;fix&gt;</td><td>title, body</td>",
+    ):
+        assert words in shown.text, words
+    sent = await pages.submit(
+        shown.text, "Import again", to="/migrate/again", password="t0ken", people="cat,ann"
+    )
+    body = {"auth_password": "t0ken", "people_csv": "cat,ann"}
+    assert sent.headers["location"] == "/ann/demo/settings/migrate"
+    assert forge.sent == [("POST", "/repos/migrate/7/again", body)]
+
+
+async def test_an_import_that_cannot_be_repeated_says_why(pages, forge):
+    forge.answers |= {f"{HOME}/migration": MIGRATION | DONE, CONFLICTS: []}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    assert "Nothing changed on both sides." in shown.text
+    forge.refuses = 409
+    refused = await pages.submit(shown.text, "Import again", to="/migrate/again", password="t0ken")
+    assert refused.status_code == 409
+    assert "t0ken" not in refused.text
+
+
+async def test_a_repeat_that_is_cancelled_keeps_the_repository(pages, forge):
+    forge.answers |= {f"{HOME}/migration": MIGRATION | {"repeat": 1, "counts": COUNTS}}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    assert "The repository stays" in shown.text
+    answer = await pages.submit(shown.text, "Cancel import", to="/migrate/cancel")
+    assert answer.headers["location"] == "/ann/demo/settings/migrate"
+    assert forge.sent == [("DELETE", f"{HOME}/migration", {})]
+    forge.answers[f"{HOME}/migration"]["status"] = "failed"
+    assert "Delete imported data" not in (await pages.get("/ann/demo/settings/migrate", ANN)).text
+
+
+async def test_the_settings_lead_to_the_import(pages, forge):
+    forge.answers |= {f"{HOME}/hooks": [], f"{HOME}/migration": MIGRATION | DONE}
+    assert 'href="/ann/demo/settings/migrate"' in (await pages.get("/ann/demo/settings", ANN)).text
+    forge.failures[f"{HOME}/migration"] = 404
+    assert "settings/migrate" not in (await pages.get("/ann/demo/settings", ANN)).text
+
+
+IMPORT = {
+    "service": "github",
+    "clone_addr": "https://github.com/ann/demo.git",
+    "name": "lamps",
+    "password": "t0ken",
+    "people": "cat,ann",
+}
+
+
+async def test_an_import_brings_what_its_form_says(pages, forge):
+    forge.changed = {"full_name": "ann/lamps"}
+    sent = await pages.submit("/repo/migrate", "Import repository", **IMPORT)
+    ((method, path, body),) = forge.sent
+    assert (sent.headers["location"], method, path) == ("/ann/lamps", "POST", "/repos/migrate")
+    assert (body["service"], body["clone_addr"], body["repo_owner"], body["repo_name"]) == (
+        "github", "https://github.com/ann/demo.git", "ann", "lamps",
+    )  # fmt: skip
+    assert (body["auth_password"], body["people_csv"], body["dry_run"]) == ("t0ken", "cat,ann", False)
+    assert (body["issues"], body["wiki"], body["lfs"], body["map_logins"]) == (True, True, False, False)
+
+
+async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
+    forge.changed = {
+        "counts": {"issues": 12, "comments": None}, "requests": 30, "seconds": 61, "people": 3,
+        "unmapped": 1, "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
+    }  # fmt: skip
+    shown = await pages.submit("/repo/migrate", "Preview import", **IMPORT)
+    for words in ("About 30 requests and 2 min", "Issues: 12", "Comments: not known", "&lt;cat&gt; (9)"):
+        assert words in shown.text, words
+    assert 'value="lamps"' in shown.text
+    assert "t0ken" not in shown.text
+    assert forge.sent[-1][2]["dry_run"] is True
+
+
+async def test_only_administrators_see_the_box_for_user_names(pages, forge):
+    assert "map_logins" not in (await pages.get("/repo/migrate", ANN)).text
+    assert "map_logins" in (await pages.get("/repo/migrate?org=crew", ROOT)).text
+
+
+async def test_an_import_that_is_refused_says_which_field_is_wrong(pages, forge):
+    form, forge.refuses = (await pages.get("/repo/migrate", ANN)).text, 422
+    refused = await pages.submit(form, "Import repository", **IMPORT)
+    assert (refused.status_code, "t0ken" in refused.text) == (422, False)
 
 
 @pytest.mark.parametrize(("admin", "status"), [(True, "running"), (True, "done"), (False, "running")])

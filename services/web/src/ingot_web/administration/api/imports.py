@@ -10,18 +10,13 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.clients.forge import at
 from ingot_web.forms.rules.fields import Form
 from ingot_web.pages.api.request import WebRequest
+from ingot_web.repositories.api.new_imports import SERVICES as REPOSITORY_SERVICES
 
 SHOWN = 50
 SECONDS = 5
 """After which a page of a running import is loaded again."""
 IMPORTS = "/admin/imports"
-SERVICES = (
-    ("gitea", "Gitea or Ingot"),
-    ("forgejo", "Forgejo"),
-    ("gogs", "Gogs"),
-    ("github", "GitHub"),
-    ("gitlab", "GitLab"),
-)
+SERVICES = tuple(one for one in REPOSITORY_SERVICES if one[0] != "git")
 SWITCHES = (
     ("issues", "Issues"),
     ("pull_requests", "Pull requests"),

@@ -1,5 +1,5 @@
 """Routes of repositories."""
 
-from ingot_web.repositories.api import creation, imports
+from ingot_web.repositories.api import creation, imports, new_imports
 
-routes = [*creation.routes, *imports.routes]
+routes = [*creation.routes, *new_imports.routes, *imports.routes]

@@ -1,17 +1,20 @@
-"""Routes for imports: the page of a running or failed import, retrying and cancelling it."""
+"""Routes for imports: the page of an import, retrying, repeating and cancelling it."""
 
 from typing import Any
 
 from litestar import Response, get, post
 
+from ingot_chassis.errors import ApiError
 from ingot_chassis.http.policy import anyone
 from ingot_web.clients.forge import at
+from ingot_web.forms.rules.fields import Form
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
 
 SECONDS = 5
 """Seconds after which the page of a running import is loaded again."""
 FAILED = ("failed", "cancelled")
+SHOWN = 50
 
 
 async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[Any]:
@@ -33,7 +36,12 @@ async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Re
 
 
 def _page(
-    frame: RepositoryFrame, migration: dict[str, Any] | None, place: str, *, is_failed: bool
+    frame: RepositoryFrame,
+    migration: dict[str, Any] | None,
+    place: str,
+    *,
+    is_failed: bool,
+    problem: ApiError | None = None,
 ) -> Response[Any]:
     """Return the page at ``place``. It refreshes while the import runs."""
     return frame.render(
@@ -41,6 +49,7 @@ def _page(
         in_place="repositories/progress.html",
         tab="code",
         status=200 if is_failed or migration else 503,
+        error=problem,
         migration=migration,
         is_failed=is_failed,
         is_watched=not is_failed and frame.request.query_params.get("refresh") != "no",
@@ -51,16 +60,34 @@ def _page(
 
 @get("/{owner:str}/{repo:str}/settings/migrate", policy=anyone(), include_in_schema=False)
 async def progress(request: WebRequest) -> Response[Any]:
-    """Show the progress of an import whose commits are here. After its end, redirect to the first page."""
+    """Show the progress of an import whose commits are here. After its end, show what came, and import again."""
     request.require_signed_in()
-    frame = RepositoryFrame(request)
+    return await _progress_page(RepositoryFrame(request), Form())
+
+
+async def _progress_page(
+    frame: RepositoryFrame, form: Form, problem: ApiError | None = None
+) -> Response[Any]:
+    request = frame.request
     (migration,) = await frame.load(frame.forge.get("repos", frame.api("migration")))
     is_failed = migration["status"] in FAILED
     if request.wants_part and (is_failed or migration["status"] == "done"):
         return request.reload()
     if migration["status"] == "done":
-        return frame.redirect()
-    return _page(frame, migration, f"{frame.base}/settings/migrate", is_failed=is_failed)
+        path = at("repos", "migrate", migration["id"], "conflicts")
+        conflicts = await frame.forge.listing("repos", path, page=request.number, limit=SHOWN)
+        return frame.render(
+            "repositories/import_done.html",
+            tab="settings",
+            title="Import",
+            error=problem,
+            migration=migration,
+            conflicts=conflicts,
+            pages=request.pages_of(conflicts.total, SHOWN),
+            form=form,
+            maps_logins=request.principal.admin,
+        )
+    return _page(frame, migration, f"{frame.base}/settings/migrate", is_failed=is_failed, problem=problem)
 
 
 async def import_without_issues(frame: RepositoryFrame) -> bool:
@@ -101,14 +128,37 @@ async def retry(request: WebRequest) -> Response[bytes]:
     return frame.redirect()
 
 
+@post("/{owner:str}/{repo:str}/settings/migrate/again", policy=anyone(), include_in_schema=False)
+async def again(request: WebRequest) -> Response[Any]:
+    """Repeat an import, with the credentials and the table of people of the form."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    migration = await frame.forge.get("repos", frame.api("migration"))
+    fields = {
+        "auth_username": form.text("user"),
+        "auth_password": form["password"],
+        "people_csv": form["people"],
+    }
+    body: dict[str, Any] = {name: text for name, text in fields.items() if text}
+    if form.has("map_logins"):
+        body["map_logins"] = True
+    try:
+        await frame.forge.send("POST", "repos", at("repos", "migrate", migration["id"], "again"), body)
+    except ApiError as error:
+        return await _progress_page(frame, form, error)
+    return frame.redirect("/settings/migrate")
+
+
 @post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
 async def cancel(request: WebRequest) -> Response[bytes]:
-    """Cancel an import, and delete its repository."""
+    """Cancel an import, and delete its repository. A repeated one leaves the repository as it is."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))
+    if migration["repeat"]:
+        await frame.forge.send("DELETE", "repos", frame.api("migration"))
+        return frame.redirect("/settings/migrate")
     await frame.forge.send("DELETE", "repos", at("repos", "migrate", migration["id"]))
     return request.redirect("/")
 
 
-routes = [progress, retry, cancel]
+routes = [progress, retry, again, cancel]

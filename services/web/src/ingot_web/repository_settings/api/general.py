@@ -77,9 +77,10 @@ async def _general_page(
 
     ``refused`` has the settings of a rejected form; ``typed`` is the name typed to delete.
     """
-    await load_own(frame)
+    (migration,) = await load_own(frame, frame.forge.get_if_there("repos", frame.api("migration")))
     return frame.render(
         "repository_settings/general.html",
+        migration=migration,
         tab="settings",
         title="Settings",
         part="general",

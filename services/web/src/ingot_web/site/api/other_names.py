@@ -23,7 +23,6 @@ NAMES = {
     "/user/settings/repos": "/",
     "/user/settings/security/two_factor": "/user/settings/two_factor",
     "/user/settings/security/two_factor/enroll": "/user/settings/two_factor",
-    "/repo/migrate": "/repo/create",
     "/-/admin": "/admin",
     "/-/admin/users": "/admin/users",
     "/-/admin/users/new": "/admin/users",
