@@ -25,6 +25,7 @@ SCRIPTS = (
     "places.js",
     "double_clicks.js",
     "drops.js",
+    "toolbars.js",
     "unsent_texts.js",
     "pictures.js",
     "copy_buttons.js",
