@@ -220,6 +220,21 @@ async def test_a_picture_is_that_of_the_directory_until_its_owner_uploads_one(si
     assert await shown(site) == drawn
 
 
+@pytest.mark.parametrize("direct", [False, True], ids=["search", "direct bind"])
+async def test_a_picture_is_read_after_the_password_was_accepted(site, slapd, direct):
+    name = {"user_dn": f"uid={{name}},{PEOPLE}"} if direct else {}
+    await add_source(site, slapd, **PICTURES, **name)
+    ann = await slapd.add_person("ann")
+    await slapd.replace(ann, "jpegPhoto", picture(1))
+    assert not (await site.authenticate(name="ann", password="a guess")).json()["user_id"]
+    await slapd.binds()
+    assert not [line for line in slapd.lines if "SRCH attr=" in line and "jpegPhoto" in line]
+    await sign_in(site)
+    await slapd.binds()
+    assert [line for line in slapd.lines if "SRCH attr=jpegPhoto" in line]
+    assert await shown(site) == hashlib.sha256(picture(1)).hexdigest()
+
+
 async def test_an_uploaded_picture_stays_when_the_directory_removes_its_own(site, slapd):
     await add_source(site, slapd, **PICTURES)
     ann = await slapd.add_person("ann")

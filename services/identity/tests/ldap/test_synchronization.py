@@ -336,6 +336,39 @@ async def test_a_directory_that_hides_groups_and_keys_takes_none(make_world, tmp
         assert await rights(site, team_id) == ({"bob"}, {"root", "bob"}, 1)
 
 
+async def test_a_directory_that_shows_required_groups_and_hides_mapped_ones_takes_none(make_world, tmp_path):
+    async with (
+        running_slapd(tmp_path, limits=UNREADABLE.format(groups=GROUPS)) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        team_id = await add_team(site)
+        search = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER, "required_groups": ["staff"]}
+        mapping = {"group_team_map": {"developers": {"acme": ["coders"]}}, "admin_groups": ["developers"]}
+        await add_source(site, slapd, **search, **mapping)
+        readers = await slapd.add_group("readers", SERVICE_DN)
+        ann, bob = [await slapd.add_person(name) for name in ("ann", "bob")]
+        await slapd.add_group("developers", ann)
+        staff = await slapd.add_group("staff", ann, bob)
+        for one in ("ann", "bob"):
+            assert (await site.authenticate(name=one, password=PASSWORD)).json()["user_id"]
+        expected = ({"ann"}, {"root", "ann"}, 0)
+        assert await rights(site, team_id) == expected
+
+        await slapd.replace(readers, "member", bob)
+        await slapd.replace(staff, "member", ann)
+        with capture_logs() as logs:
+            await synchronize(site)
+        assert await rights(site, team_id) == expected
+        assert "groups of a directory are not applied" in {line["event"] for line in logs}
+        # Who lost the required group is deactivated all the same.
+        assert await active_people(site) == {"ann"}
+        await slapd.replace(readers, "member", SERVICE_DN)
+        await slapd.replace(f"cn=developers,{GROUPS}", "member", bob)
+        await slapd.replace(staff, "member", ann, bob)
+        await synchronize(site)
+        assert await rights(site, team_id) == ({"bob"}, {"root", "bob"}, 0)
+
+
 async def rights(site, team_id):
     keys = (await site.call("GET", "/users/ann/keys", as_="root")).json()
     return await members_of(site, team_id), await administrators(site), len(keys)

@@ -35,6 +35,7 @@ SECONDS = 10.0
 """Timeout of a sign-in."""
 LIST_SECONDS = 300.0
 """Timeout of the list of all entries, and of the groups of a chunk of them."""
+ANY_ENTRY = "(objectClass=*)"
 CHUNK = 200
 """Number of entries whose groups are searched for with one connection."""
 THREADS, LONGEST_QUEUE = 8, 100
@@ -151,7 +152,11 @@ def _find_by_search(
     is_right = connection.bind(*((dn, password) if entry and password else (_decoy(query), _any_password())))
     if len(entries) > 1:
         raise DirectoryFailed("several entries match a name; make user_filter match one")
-    return VerifiedPerson(entry, groups) if entry and password and is_right else None
+    if entry is None or not password or not is_right:
+        return None
+    if query.late_attributes:
+        connection.bind_as_service()
+    return VerifiedPerson(_complete(connection, query, entry), groups)
 
 
 def _find_directly(
@@ -164,7 +169,16 @@ def _find_directly(
     entries = connection.search(dn, filled(query.user_filter, name=name), query.attributes, only_base=True)
     if len(entries) != 1 or not password:
         return None
-    return VerifiedPerson(entries[0], _groups(connection, query, entries[0].dn, entries[0]))
+    entry = _complete(connection, query, entries[0])
+    return VerifiedPerson(entry, _groups(connection, query, entry.dn, entry))
+
+
+def _complete(connection: "Connection", query: PersonQuery, entry: Entry) -> Entry:
+    """Return the entry of a verified person with its ``late_attributes``."""
+    if not query.late_attributes:
+        return entry
+    rows = connection.search(entry.dn, ANY_ENTRY, query.late_attributes, only_base=True)
+    return Entry(entry.dn, {**entry.attributes, **(rows[0].attributes if rows else {})})
 
 
 def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:

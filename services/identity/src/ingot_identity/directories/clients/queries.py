@@ -36,7 +36,7 @@ class PersonQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     ``{name}`` in ``user_dn`` and ``user_filter`` is the name that the person typed. ``{dn}`` in
     ``group_filter`` is the entry of the person, and ``{name}`` the ``login_attribute`` of the entry. With
-    ``user_dn`` the person binds directly.
+    ``user_dn`` the person binds directly. ``late_attributes`` are only read once a password is accepted.
     """
 
     base_dn: str
@@ -45,6 +45,7 @@ class PersonQuery(msgspec.Struct, frozen=True, kw_only=True):
     subject_attribute: str
     login_attribute: str
     attributes: Sequence[str] = ()
+    late_attributes: Sequence[str] = ()
     group_base_dn: str = ""
     group_filter: str = ""
     group_attribute: str = "cn"

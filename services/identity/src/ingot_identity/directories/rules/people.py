@@ -44,7 +44,10 @@ def server_of(config: LdapConfig, secret: str) -> Server:
 
 
 def query_of(config: LdapConfig, *, picture: bool = False) -> PersonQuery:
-    """Return the search for people. Pictures are large, so they are only requested with ``picture``."""
+    """Return the search for people.
+
+    Pictures are large, so they are only requested with ``picture``, and for verified people.
+    """
     attributes = [
         config.subject_attribute,
         config.login_attribute,
@@ -52,7 +55,6 @@ def query_of(config: LdapConfig, *, picture: bool = False) -> PersonQuery:
         config.email_attribute,
         config.groups_attribute,
         config.ssh_key_attribute,
-        config.avatar_attribute if picture else "",
     ]
     return PersonQuery(
         base_dn=config.base_dn,
@@ -61,6 +63,7 @@ def query_of(config: LdapConfig, *, picture: bool = False) -> PersonQuery:
         subject_attribute=config.subject_attribute,
         login_attribute=config.login_attribute,
         attributes=[name for name in attributes if name],
+        late_attributes=[config.avatar_attribute] if picture and config.avatar_attribute else [],
         group_base_dn=config.group_base_dn,
         group_filter=config.group_filter,
         group_attribute=config.group_name_attribute,

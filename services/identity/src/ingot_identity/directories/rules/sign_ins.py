@@ -79,7 +79,7 @@ class DirectoryPasswords:
         ``account`` has the name as its login or address. An account is created if the source may do that.
         Groups are applied. Raises Denied, also while a directory does not answer; Unavailable.
         """
-        answers = await self._ask_all(name, account, password)
+        answers = await self._ask_all(name, account, password, picture=True)
         answer = next((each for each in answers if each.person is not None), None)
         if answer is None or answer.person is None:
             return None
@@ -99,7 +99,9 @@ class DirectoryPasswords:
         except (Denied, Unavailable):
             return False
 
-    async def _ask_all(self, name: str, account: AccountRow | None, password: str) -> list[_Answer]:
+    async def _ask_all(
+        self, name: str, account: AccountRow | None, password: str, *, picture: bool = False
+    ) -> list[_Answer]:
         """Ask all directories at the same time.
 
         Those that the account of the name is not linked with get no password. Raises Denied if one fails and
@@ -118,6 +120,7 @@ class DirectoryPasswords:
                     by_source.get(source.id),
                     name,
                     password if account is None or source.id in by_source else None,
+                    picture=picture,
                 )
                 for source in sources
             ),
@@ -133,7 +136,13 @@ class DirectoryPasswords:
         return complete
 
     async def _ask(
-        self, source: SourceRow, link: IdentityRow | None, name: str, password: str | None
+        self,
+        source: SourceRow,
+        link: IdentityRow | None,
+        name: str,
+        password: str | None,
+        *,
+        picture: bool,
     ) -> _Answer:
         """Ask one directory. A linked account is found by its id, or by the name of its last direct bind.
 
@@ -145,7 +154,7 @@ class DirectoryPasswords:
         try:
             server = server_of(config, self._secrets.open(source.sealed_secret))
             verified = await self._directories.find_person(
-                server, query_of(config, picture=True), lookup, password, subject=subject
+                server, query_of(config, picture=picture), lookup, password, subject=subject
             )
             person = person_of(config, verified.entry, verified.groups) if verified else None
         except (DirectoryFailed, Unreadable) as error:

@@ -49,15 +49,23 @@ from ingot_identity.users import rules as users
 log = structlog.get_logger()
 
 
+HIDDEN = (
+    "accounts have rights from groups, and no person is in one of these groups; "
+    "check the rights of bind_dn to read groups, and the names of the groups"
+)
 NOBODY = "user_filter and required_groups match no person; check them, base_dn, and the rights of bind_dn"
 
 
 class _Round(NamedTuple):
-    """Facts with which the accounts of a source are compared. Without ``has_keys`` their keys stay."""
+    """Facts with which the accounts of a source are compared.
+
+    Without ``has_groups`` their teams and rights stay, without ``has_keys`` their keys.
+    """
 
     config: LdapConfig
     groups: mappings.GroupComparison
     present_keys: Mapping[int, set[str]]
+    has_groups: bool
     has_keys: bool
     started: datetime
 
@@ -95,11 +103,12 @@ class Synchronization:
                         await self._deactivate(source, link)
         listed = [link for link in links if link.subject in by_subject]
         people = await self._persons(config, server, [by_subject[link.subject] for link in listed])
-        _require_groups(config, by_subject.values(), listed, people, teams)
+        has_groups = _have_groups(source, config, by_subject.values(), listed, people, teams)
         has_keys = not any(present_keys.get(link.id) for link in listed) or _have_keys(
             source, config, entries
         )
-        round_ = _Round(config, mappings.GroupComparison(config, teams), present_keys, has_keys, started)
+        comparison = mappings.GroupComparison(config, teams)
+        round_ = _Round(config, comparison, present_keys, has_groups, has_keys, started)
         for link, person in zip(listed, people, strict=True):
             with _logged(source, link):
                 if has_required_group(config, person.groups):
@@ -141,7 +150,7 @@ class Synchronization:
         """Give the account the groups and keys of its person, unless a sign-in gave later ones."""
         actor, present = _actor(source), round_.present_keys.get(link.id, set())
         async with self._db.read() as reader:
-            has_other_groups = await round_.groups.differs(reader, link, person.groups)
+            has_other_groups = round_.has_groups and await round_.groups.differs(reader, link, person.groups)
             has_other_keys = round_.has_keys and await ssh_keys.differ(reader, present, person.ssh_keys)
             if not has_other_groups and not has_other_keys:
                 return
@@ -211,33 +220,36 @@ def _require_people(config: LdapConfig, entries: Collection[Entry]) -> None:
         raise DirectoryFailed(NOBODY)
 
 
-def _require_groups(
+def _have_groups(
+    source: SourceRow,
     config: LdapConfig,
     entries: Collection[Entry],
     links: Sequence[IdentityRow],
     people: Sequence[DirectoryPerson],
     teams: Mapping[int, Collection[int]],
-) -> None:
-    """Raise DirectoryFailed if the account of the service seems unable to read groups.
+) -> bool:
+    """Return False if the account of the service seems unable to read mapped groups.
 
-    A directory then leaves them out without an error. ``links`` and ``people`` are in the same order.
+    A directory then leaves them out without an error. It may show required groups, and hide others.
+    ``links`` and ``people`` are in the same order. Raises DirectoryFailed if it shows none at all.
     """
     if config.required_groups:
         nobody = not any(has_required_group(config, person.groups) for person in people)
         if config.group_filter and people and nobody:
             raise DirectoryFailed(NOBODY)
-        return  # a person has one, so groups can be read
     mapped = {*config.group_team_map, *config.admin_groups}
     if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
-        return
+        return True
     groups = [person.groups for person in people]
     if not config.group_filter:
         groups += [groups_of(config, entry, ()) for entry in entries]
-    if all(mapped.isdisjoint(each) for each in groups):
-        raise DirectoryFailed(
-            "accounts have rights from groups, and no person is in one of these groups; "
-            "check the rights of bind_dn to read groups, and the names of the groups"
-        )
+    if not all(mapped.isdisjoint(each) for each in groups):
+        return True
+    if not config.required_groups:
+        raise DirectoryFailed(HIDDEN)
+    # Those who lost the required groups are deactivated all the same.
+    log.warning("groups of a directory are not applied", source=source.name, reason=HIDDEN)
+    return False
 
 
 def _have_keys(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> bool:
