@@ -110,6 +110,19 @@ class Settings(ServiceSettings, kw_only=True):
     ] = ""
     imap_user: Annotated[str, msgspec.Meta(description="Account at the IMAP server.")] = ""
     imap_password: Annotated[str, msgspec.Meta(description="Password at the IMAP server.")] = ""
+    imap_oauth_url: Annotated[
+        str,
+        msgspec.Meta(
+            description="Token endpoint of OAuth2 (RFC 6749); with it the sign-in is OAUTHBEARER or XOAUTH2 "
+            "instead of a password."
+        ),
+    ] = ""
+    imap_oauth_client: Annotated[str, msgspec.Meta(description="Client id at the token endpoint.")] = ""
+    imap_oauth_secret: Annotated[str, msgspec.Meta(description="Client secret at the token endpoint.")] = ""
+    imap_oauth_refresh: Annotated[
+        str, msgspec.Meta(description="Refresh token; empty: the grant is client credentials.")
+    ] = ""
+    imap_oauth_scope: Annotated[str, msgspec.Meta(description="Scope asked of the token endpoint.")] = ""
     imap_folder: Annotated[
         str, msgspec.Meta(min_length=1, description="Folder whose unseen mails are received.")
     ] = "INBOX"

@@ -44,7 +44,7 @@ ssl = yes
 ssl_cert = <{folder}/server.pem
 ssl_key = <{folder}/server.key
 disable_plaintext_auth = no
-auth_mechanisms = plain login
+auth_mechanisms = plain login {mechanisms}
 service imap-login {{
   chroot =
   inet_listener imap {{
@@ -58,7 +58,13 @@ service anvil {{
   chroot =
 }}
 passdb {{
+  driver = oauth2
+  mechanisms = oauthbearer xoauth2
+  args = {folder}/oauth2.conf
+}}
+passdb {{
   driver = passwd-file
+  mechanisms = plain login
   args = scheme=PLAIN {folder}/users
 }}
 userdb {{
@@ -114,12 +120,17 @@ class Dovecot:
 
 
 @asynccontextmanager
-async def running_dovecot() -> AsyncIterator[Dovecot]:
-    """Run a server with an empty mailbox. Skips the test where dovecot is not installed."""
+async def running_dovecot(
+    *, mechanisms: str = "oauthbearer xoauth2", introspection: str = "http://127.0.0.1:1/"
+) -> AsyncIterator[Dovecot]:
+    """Run a server with an empty mailbox. Skips the test where dovecot is not installed.
+
+    ``mechanisms`` are those for access tokens, which the server checks at the URL ``introspection``.
+    """
     program = shutil.which("dovecot") or shutil.which("dovecot", path="/usr/sbin")
     if program is None:
         pytest.skip("no IMAP server: install the package dovecot-imapd")
-    server = _prepare()
+    server = _prepare(mechanisms, introspection)
     folder = server.folder
     try:
         process = await asyncio.create_subprocess_exec(
@@ -144,7 +155,7 @@ async def running_dovecot() -> AsyncIterator[Dovecot]:
         shutil.rmtree(folder)
 
 
-def _prepare() -> Dovecot:
+def _prepare(mechanisms: str, introspection: str) -> Dovecot:
     """Write the configuration of a server into a folder, which other users must be able to read."""
     folder = Path(tempfile.mkdtemp(prefix="ingot-dovecot-"))
     folder.chmod(0o755)
@@ -157,10 +168,15 @@ def _prepare() -> Dovecot:
     (folder / "server.pem").write_text(certificate)
     (folder / "server.key").write_text(key)
     (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
+    (folder / "oauth2.conf").write_text(
+        f"introspection_url = {introspection}\nintrospection_mode = post\nusername_attribute = username\n"
+        "active_attribute = active\nactive_value = true\n"
+    )
     server = Dovecot(folder, free_port(), free_port())
     (folder / "dovecot.conf").write_text(
         CONFIG.format(
             folder=folder,
+            mechanisms=mechanisms,
             user=user.pw_name,
             group=group.gr_name,
             port=server.port,

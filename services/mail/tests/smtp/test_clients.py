@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,6 +16,7 @@ from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import OutgoingMail, SmtpError, SmtpPool
 
 from ..smtp_servers import Mailbox, serve
+from ..token_endpoints import serve_tokens
 
 MAIL = OutgoingMail("noreply@forge.test", "bob@example.org", b"Subject: a\r\n\r\nb\r\n")
 
@@ -112,14 +112,20 @@ async def test_the_sign_in_by_password(password, is_right):
     assert mailbox.signed_in == ["forge"] * is_right
 
 
-async def test_the_sign_in_by_a_token_of_oauth2(aiohttp_endpoint):
+@pytest.fixture
+async def tokens():
+    async with serve_tokens() as tokens:
+        yield tokens
+
+
+async def test_the_sign_in_by_a_token_of_oauth2(tokens):
     mailbox = Mailbox()
     mailbox.users["forge"] = "token-1"
     async with serve(mailbox) as port:
         settings = settings_for(
             port,
             smtp_user="forge",
-            smtp_oauth_url=aiohttp_endpoint.url,
+            smtp_oauth_url=tokens.url,
             smtp_oauth_client="client",
             smtp_oauth_secret="secret",
             smtp_oauth_refresh="refresh",
@@ -127,33 +133,8 @@ async def test_the_sign_in_by_a_token_of_oauth2(aiohttp_endpoint):
         async with pool_of(settings) as pool:
             assert await pool.send(MAIL, allow)
     assert mailbox.signed_in == ["forge"]
-    (form,) = aiohttp_endpoint.forms
+    (form,) = tokens.forms
     assert (form["grant_type"], form["refresh_token"]) == ("refresh_token", "refresh")
-
-
-class TokenEndpoint:
-    """A token endpoint that gives one token."""
-
-    def __init__(self):
-        self.url, self.forms = "", []
-
-    async def answer(self, request):
-        self.forms.append(dict(await request.post()))
-        return web.json_response({"access_token": "token-1", "expires_in": 3600})
-
-
-@pytest.fixture
-async def aiohttp_endpoint():
-    endpoint = TokenEndpoint()
-    app = web.Application()
-    app.router.add_post("/token", endpoint.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    endpoint.url = f"http://127.0.0.1:{runner.addresses[0][1]}/token"
-    yield endpoint
-    await runner.cleanup()
 
 
 async def test_a_connection_is_used_again_and_closed_after_its_mails(mailbox):

@@ -18,6 +18,10 @@ class MailboxError(Exception):
     """The mailbox cannot be used. The text is for the operator, and names the cure if it is known."""
 
 
+class SignInRefused(MailboxError):
+    """The server refuses the password or the access token."""
+
+
 class MailboxConnection:
     """A connection to the mailbox that the settings name."""
 
@@ -25,13 +29,16 @@ class MailboxConnection:
         self._settings = settings
         self._imap: imaplib.IMAP4 | None = None
 
-    def open(self) -> None:
-        """Connect, sign in and select the folder. Raises MailboxError."""
+    def open(self, token: str = "") -> None:
+        """Connect, sign in and select the folder. ``token``: an access token in place of the password.
+
+        Raises MailboxError; SignInRefused.
+        """
         settings = self._settings
         try:
             self._imap = self._connect()
             if settings.imap_user:
-                self._sign_in(self._imap)
+                self._sign_in(self._imap, token)
             done = _quoted(settings.imap_done_folder or settings.imap_folder)
             done_code, done_data = self._imap.status(done, "(UIDNEXT)")
             code, data = self._imap.select(_quoted(settings.imap_folder))
@@ -99,7 +106,10 @@ class MailboxConnection:
         imap.starttls(context)
         return imap
 
-    def _sign_in(self, imap: imaplib.IMAP4) -> None:
+    def _sign_in(self, imap: imaplib.IMAP4, token: str) -> None:
+        if token:
+            self._sign_in_by_token(imap, token)
+            return
         user, password = self._settings.imap_user, self._settings.imap_password
         try:
             if "AUTH=PLAIN" in imap.capabilities:
@@ -109,9 +119,34 @@ class MailboxConnection:
         except imaplib.IMAP4.abort:
             raise
         except imaplib.IMAP4.error as error:
-            raise MailboxError(
+            raise SignInRefused(
                 f"{self._settings.imap_host}: the sign-in is refused; check INGOT_MAIL_IMAP_USER and "
                 "INGOT_MAIL_IMAP_PASSWORD"
+            ) from error
+
+    def _sign_in_by_token(self, imap: imaplib.IMAP4, token: str) -> None:
+        """Sign in by OAUTHBEARER (RFC 7628), or by XOAUTH2 for servers that only know its forerunner."""
+        settings = self._settings
+        if "AUTH=OAUTHBEARER" in imap.capabilities:
+            user = settings.imap_user.replace("=", "=3D").replace(",", "=2C")
+            server = f"host={settings.imap_host}\x01port={settings.imap_port}\x01"
+            mechanism, first, acknowledgement = "OAUTHBEARER", f"n,a={user},\x01{server}", b"\x01"
+        elif "AUTH=XOAUTH2" in imap.capabilities:
+            mechanism, first, acknowledgement = "XOAUTH2", f"user={settings.imap_user}\x01", b""
+        else:
+            raise MailboxError(
+                f"{settings.imap_host}: it takes no access tokens; empty INGOT_MAIL_IMAP_OAUTH_URL"
+            )
+        # A second question is an error of the server, which waits for its acknowledgement.
+        answers = iter([f"{first}auth=Bearer {token}\x01\x01".encode()])
+        try:
+            imap.authenticate(mechanism, lambda _: next(answers, acknowledgement))
+        except imaplib.IMAP4.abort:
+            raise
+        except imaplib.IMAP4.error as error:
+            raise SignInRefused(
+                f"{settings.imap_host}: the access token is refused; check INGOT_MAIL_IMAP_USER, "
+                "INGOT_MAIL_IMAP_OAUTH_SCOPE and the rights of the client"
             ) from error
 
     def _command(self, name: str, *arguments: str) -> list[bytes | tuple[bytes, bytes] | None]:

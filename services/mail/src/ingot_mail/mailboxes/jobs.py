@@ -16,7 +16,8 @@ from ingot_chassis.clock import now
 from ingot_chassis.errors import ApiError, TooManyRequests
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_mail.mailboxes.clients import MailboxConnection, MailboxError
+from ingot_mail.access_tokens.clients import AccessTokens, TokenEndpoint, TokenError
+from ingot_mail.mailboxes.clients import SECONDS, MailboxConnection, MailboxError, SignInRefused
 from ingot_mail.replies.rules.outcomes import Received
 from ingot_mail.settings import Settings
 
@@ -42,6 +43,14 @@ class MailboxPoller:
         self._jobs, self._settings, self._receive = jobs, settings, receive
         self._every = timedelta(seconds=settings.imap_seconds)
         self._failed, self._deferred = set[str](), dict[str, datetime]()
+        endpoint = TokenEndpoint(
+            settings.imap_oauth_url,
+            settings.imap_oauth_client,
+            settings.imap_oauth_secret,
+            settings.imap_oauth_refresh,
+            settings.imap_oauth_scope,
+        )
+        self._tokens = AccessTokens(endpoint, seconds=SECONDS)
 
     def work(self) -> dict[str, Work]:
         return {KIND: self._run}
@@ -64,11 +73,23 @@ class MailboxPoller:
         """
         connection = MailboxConnection(self._settings)
         try:
-            await asyncio.to_thread(connection.open)
+            await asyncio.to_thread(connection.open, await self._token())
             await self._receive_all(connection, await asyncio.to_thread(connection.list_unseen))
             await asyncio.to_thread(connection.sign_out)
+        except SignInRefused:
+            self._tokens.forget()
+            raise
         finally:
             connection.abort()  # a thread that still waits for the server ends
+
+    async def _token(self) -> str:
+        """Return an access token; empty for a sign-in by password. Raises MailboxError."""
+        if not self._tokens.is_on:
+            return ""
+        try:
+            return await self._tokens.get()
+        except TokenError as error:
+            raise MailboxError(f"{error}; check INGOT_MAIL_IMAP_OAUTH_URL and the client") from error
 
     async def _receive_all(self, connection: MailboxConnection, uids: Sequence[str]) -> None:
         """Receive mails, those that failed before last. Raises the first error at the end.

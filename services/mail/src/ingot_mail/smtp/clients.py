@@ -13,12 +13,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import aiosmtplib
-import msgspec
 
+from ingot_mail.access_tokens.clients import AccessTokens, TokenEndpoint
 from ingot_mail.settings import Settings
 
 RETRIED_CODES = range(400, 500)
-TOKEN_MARGIN = 60.0
 _QUERY = re.compile(r"[?&]\w+=\S*")
 
 
@@ -42,11 +41,6 @@ class OutgoingMail(NamedTuple):
     content: bytes
 
 
-class _Token(msgspec.Struct, frozen=True):
-    access_token: str
-    expires_in: float = 3600.0
-
-
 class _Connection(NamedTuple):
     client: aiosmtplib.SMTP
     mails: int
@@ -59,7 +53,14 @@ class SmtpPool:
         self._settings = settings
         self._slots = asyncio.Semaphore(settings.smtp_connections)
         self._idle: list[_Connection] = []
-        self._token: tuple[str, float] | None = None
+        endpoint = TokenEndpoint(
+            settings.smtp_oauth_url,
+            settings.smtp_oauth_client,
+            settings.smtp_oauth_secret,
+            settings.smtp_oauth_refresh,
+            settings.smtp_oauth_scope,
+        )
+        self._tokens = AccessTokens(endpoint, seconds=settings.smtp_seconds)
         self._next_at = 0.0
         self._context: ssl.SSLContext | None = None
 
@@ -121,12 +122,14 @@ class SmtpPool:
         )
         try:
             await client.connect()
-            if settings.smtp_user and settings.smtp_oauth_url:
-                await client.auth_xoauth2(settings.smtp_user, await self._access_token())
+            if settings.smtp_user and self._tokens.is_on:
+                await client.auth_xoauth2(settings.smtp_user, await self._tokens.get())
             elif settings.smtp_user:
                 await client.login(settings.smtp_user, settings.smtp_password)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             client.close()
+            if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+                self._tokens.forget()
             raise SmtpError(f"no connection to the SMTP server: {_text(error)}", retried=True) from error
         return client
 
@@ -165,36 +168,6 @@ class SmtpPool:
         except (aiosmtplib.SMTPException, OSError) as error:
             raise UnconfirmedError(_text(error)) from error
         return True
-
-    async def _access_token(self) -> str:
-        """Return an OAuth2 access token, by a refresh token or the client's own credentials."""
-        import aiohttp  # so other sites start without it
-
-        if self._token is not None and time.monotonic() < self._token[1]:
-            return self._token[0]
-        settings = self._settings
-        form = {
-            "client_id": settings.smtp_oauth_client,
-            "client_secret": settings.smtp_oauth_secret,
-            "grant_type": "client_credentials",
-        }
-        if settings.smtp_oauth_refresh:
-            form |= {"grant_type": "refresh_token", "refresh_token": settings.smtp_oauth_refresh}
-        if settings.smtp_oauth_scope:
-            form["scope"] = settings.smtp_oauth_scope
-        timeout = aiohttp.ClientTimeout(settings.smtp_seconds)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
-                session.post(settings.smtp_oauth_url, data=form, allow_redirects=False) as response,
-            ):
-                if response.status != 200:
-                    raise ValueError(f"the token endpoint answered {response.status}")
-                token = msgspec.json.decode(await response.read(), type=_Token)
-        except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
-            raise ValueError(f"no token from the token endpoint: {_text(error)}") from error
-        self._token = token.access_token, time.monotonic() + token.expires_in - TOKEN_MARGIN
-        return token.access_token
 
 
 def _text(error: Exception) -> str:

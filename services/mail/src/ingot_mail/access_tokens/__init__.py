@@ -1,0 +1,1 @@
+"""Access tokens for mail servers that take no password."""
