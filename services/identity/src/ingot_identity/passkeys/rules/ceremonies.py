@@ -206,7 +206,10 @@ class Passkeys:
     async def finish_registration(
         self, db: Database, state: str, answer: str, *, applicant: str
     ) -> NewPasskey:
-        """Return the credential for a new account. Its owner gave a PIN or a finger. Raises InvalidPasskey."""
+        """Return the credential for a new account, which its owner has confirmed with a PIN or a finger.
+
+        Raises InvalidPasskey.
+        """
         return self._created(await self._use(db, state, "register", applicant, 0), answer)
 
     def _created(self, ceremony: Ceremony, answer: str) -> NewPasskey:

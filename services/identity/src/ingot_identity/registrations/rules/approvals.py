@@ -23,7 +23,8 @@ DIGEST_BYTES = 32
 async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
     """Let a registration wait. Return the recovery codes of an account with a passkey.
 
-    Raises Conflict, Invalid, TooManyRequests. Only its name is compared with those of accounts. The administrator hears of an address in use.
+    Raises Conflict, Invalid, TooManyRequests. Only its name is compared with those of accounts. The
+    administrator hears of an address in use.
     """
     names.check_login(new.login)
     names.check_email(new.address)
