@@ -67,6 +67,7 @@ NOTHING_THERE = {
         GET //avatars/repositories/{repository_id}/{digest},
         GET /repos/migrate/{repository_id}, DELETE /repos/migrate/{repository_id},
         POST /repos/migrate/{repository_id}/again, GET /repos/migrate/{repository_id}/conflicts,
+        POST /repos/migrate/{repository_id}/people,
         GET //{owner}/{repo}/clone.bundle, GET //{owner}/{repo}/info/lfs/objects/{oid}
     """,
     "the caller has none": """

@@ -19,6 +19,7 @@ from ingot_contracts.issues.labels import Label, Milestone
 from ingot_contracts.issues.pulls import BaseBranch, PullRequest, PullRequestBranch
 from ingot_contracts.repos.commits import NO_COMMIT, Commit, CommitAuthor, CommitStatus
 from ingot_contracts.repos.events import (
+    ImportFinished,
     PushReceived,
     ReleaseChanged,
     RepositoryCreated,
@@ -187,6 +188,9 @@ EVENTS_BY_NAME: dict[str, msgspec.Struct] = {
         repository=repository(),
         sender=ANN,
         pages=[WikiPageChange(action="edited", page="Read-<me>", comment="say more\n")],
+    ),
+    "import": ImportFinished(
+        repository=repository(), requested_by=1, reason="unreachable", sender=ANN, repeat=2
     ),
 }
 """An event for each family of events of hooks."""

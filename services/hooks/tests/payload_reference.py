@@ -24,6 +24,7 @@ PAYLOADS = {
     "repository:Repository sender:User",
     "release": "secret:str action:str release:Release repository:Repository sender:User",
     "wiki": "secret:str action:str repository:Repository sender:User page:str comment:str",
+    "import": "secret:str action:str reason:str repeat:int repository:Repository sender:User",
     "status": "secret:str id:int sha:str state:str context:str description:str target_url:str "
     "created_at:time updated_at:time repository:Repository sender:User",
 }

@@ -123,7 +123,7 @@ AFTER_0030 = (
         for table in ("issue", "comment", "review", "review_comment")
         for name in ("original_author", "original_author_id")
     ),
-    *(f"DROP TABLE {name}" for name in ("imported_file", "import_cursor", "imported_object")),
+    *(f"DROP TABLE {name}" for name in ("imported_file", "import_cursor", "imported_object", "placeholder")),
     "ALTER TABLE notification DROP COLUMN reason",
 )
 """Statements that undo the revisions after 0030, for tests of earlier ones."""

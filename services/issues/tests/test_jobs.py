@@ -8,6 +8,7 @@ import pytest
 
 from ingot_issues.closing.rules import commits, effects
 from ingot_issues.imports.rules import pages as imports
+from ingot_issues.imports.rules import placeholders
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pull_heads import rules as pull_heads
 from ingot_issues.pulls.rules import mergeability
@@ -48,6 +49,7 @@ REFERENCE = {
         (pull_heads.SetPullHead, HEAD),
         (references.AddReference, REFERENCE),
         (imports.ReadPages, {"repository_id": 7}),
+        (placeholders.ReassignPeople, {"repository_id": 7, "accounts": {"eve": 3}}),
     ],
 )
 def test_stored_jobs_keep_their_fields(job, stored):

@@ -177,6 +177,7 @@ MATRIX = {
     "GET /repos/search": ANYBODY,
     "GET /repos/migrate/{id}": (401, *at("admin", 404)[1:]),
     "POST /repos/migrate/{id}/again": (401, *at("admin", 404)[1:]),
+    "POST /repos/migrate/{id}/people": (401, *at("admin", 404)[1:]),
     "GET /repos/migrate/{id}/conflicts": (401, *at("admin", 404)[1:]),
     "DELETE /repos/migrate/{id}": (401, *at("owner", 404)[1:]),
     "POST /repos/migrate": signed_in(422),  # from nowhere

@@ -43,6 +43,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     repos.ImportFinished: ("mail",),
     repos.ReleaseChanged: ("mail",),
     repos.ImportFetched: ("issues",),
+    repos.ImportReassigned: ("issues",),
     repos.ExportRequested: ("issues",),
     repos.RepositoryForked: ("issues",),
     repos.AccessChanged: ("identity", "issues", "hooks"),

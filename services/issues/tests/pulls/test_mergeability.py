@@ -23,7 +23,7 @@ LATER_TABLES = (
     "attachment", "dependency", "file_view", "issue_subscription", "mention", "notification", "reaction",
     "review_comment", "review",
     "scheduled_merge", "stopwatch", "team", "text_editor", "reply_by_mail", "import_cursor",
-    "imported_file", "imported_object",
+    "imported_file", "imported_object", "placeholder",
 )  # fmt: skip
 LATER_COLUMNS = (
     "account.profile", "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref",

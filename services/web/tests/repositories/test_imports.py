@@ -95,6 +95,18 @@ async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(p
     assert forge.sent == [("POST", "/repos/migrate/7/again", body)]
 
 
+async def test_people_who_have_accounts_now_are_named_on_the_page(pages, forge):
+    forge.answers |= {f"{HOME}/migration": MIGRATION | DONE, CONFLICTS: []}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    sent = await pages.submit(
+        shown.text, "Assign to accounts", to="/migrate/people", accounts="cat,ann\r\ndog,bob"
+    )
+    assert sent.headers["location"].startswith("/ann/demo/settings/migrate")
+    ((method, path, body),) = forge.sent
+    assert (method, path) == ("POST", "/repos/migrate/7/people")
+    assert body["people_csv"].splitlines() == ["cat,ann", "dog,bob"]
+
+
 async def test_an_import_that_cannot_be_repeated_says_why(pages, forge):
     forge.answers |= {f"{HOME}/migration": MIGRATION | DONE, CONFLICTS: []}
     shown = await pages.get("/ann/demo/settings/migrate", ANN)

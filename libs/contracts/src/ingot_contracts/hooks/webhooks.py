@@ -25,6 +25,7 @@ from ingot_contracts.issues.reviews import ReviewStateName
 from ingot_contracts.limits import Omitted
 from ingot_contracts.repos.commits import Commit
 from ingot_contracts.repos.events import (
+    ImportFinished,
     PushReceived,
     ReleaseChanged,
     RepositoryCreated,
@@ -187,6 +188,20 @@ class WikiPayload(msgspec.Struct, frozen=True, kw_only=True):
     comment: str
 
 
+class ImportPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """An import of the repository has ended. ``action`` is ``finished`` or ``failed``, then with a ``reason``.
+
+    ``repeat`` counts how often the import was repeated.
+    """
+
+    secret: str
+    action: str
+    reason: str
+    repeat: int
+    repository: Repository
+    sender: User
+
+
 Payload = (
     CreatePayload
     | PushPayload
@@ -199,6 +214,7 @@ Payload = (
     | StatusPayload
     | ReleasePayload
     | WikiPayload
+    | ImportPayload
 )
 """Any payload of a family."""
 
@@ -326,6 +342,14 @@ FAMILIES = (
         box=13,
         events=(WikiChanged,),
         payload=WikiPayload,
+    ),
+    Family(
+        name="import",
+        when="an import of the repository finished or failed",
+        label="Imports",
+        box=14,
+        events=(ImportFinished,),
+        payload=ImportPayload,
     ),
 )
 """All families, in the order in which the API lists them."""

@@ -67,11 +67,13 @@ class ImportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impo
 
 
 class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.finished.v1"):
-    """An import has ended. ``reason`` is empty after success."""
+    """An import has ended. ``reason`` is empty after success. ``repeat`` counts how often it was repeated."""
 
     repository: Repository
     requested_by: int
     reason: str = ""
+    sender: User | None = None
+    repeat: int = 0
 
 
 class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.fetched.v1"):
@@ -82,6 +84,16 @@ class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import
 
     repository: Repository
     repeat: int = 0
+
+
+class ImportReassigned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.reassigned.v1"):
+    """People of the source of an import have accounts now. ``accounts`` has their ids by login there.
+
+    issues gives these accounts what the ghost had for them.
+    """
+
+    repository_id: int
+    accounts: dict[str, int]
 
 
 class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.export.requested.v1"):
@@ -224,6 +236,7 @@ Event = (
     | ImportRequested
     | ImportFinished
     | ImportFetched
+    | ImportReassigned
     | ExportRequested
     | MirrorSyncRequested
     | MirrorPushRequested

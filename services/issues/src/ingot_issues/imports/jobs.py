@@ -1,4 +1,4 @@
-"""The job that reads the pages of an import from repos and writes them.
+"""The jobs that read the pages of an import from repos and write them, and that reassign people later.
 
 Each page is written together with the cursor of the next page. So a new worker continues after the last page
 of a killed job. repos stores the state of the import, and decides when it has failed.
@@ -29,8 +29,17 @@ from ingot_issues.imports.rules.pages import (
     without_outsiders,
     write_page,
 )
+from ingot_issues.imports.rules.placeholders import (
+    REASSIGN,
+    ReassignPeople,
+    person_key,
+    reassign_batch,
+    reassign_texts,
+)
 from ingot_issues.imports.store import objects as store
+from ingot_issues.imports.store import placeholders
 from ingot_issues.imports.store.objects import FileRow
+from ingot_issues.repositories.store import counters
 
 MOST_FILE_BYTES = 32 * 1024 * 1024
 """Limit of a file of a text, like that of a page: both are read into memory."""
@@ -55,7 +64,7 @@ class ImportJobs:
         self._attachments = attachments
 
     def handlers(self) -> dict[str, Work]:
-        return {IMPORT: self.run}
+        return {IMPORT: self.run, REASSIGN: self.reassign}
 
     async def run(self, job: Job) -> None:
         """Read and write pages until the import ends or the source wants a pause."""
@@ -88,6 +97,28 @@ class ImportJobs:
             cursor = page.cursor
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))
+
+    async def reassign(self, job: Job) -> None:
+        """Give accounts what the ghost had for people of the source, in batches.
+
+        A batch changes rows of the ghost only, so a new worker continues behind the last one.
+        """
+        request = msgspec.json.decode(job.payload, type=ReassignPeople)
+        repository_id = request.repository_id
+        await copy_missing(self._db, self._identity, set(request.accounts.values()))
+        for name, account_id in request.accounts.items():
+            person, is_reader = person_key(name), await self._may_read(repository_id, account_id)
+            for table in placeholders.AUTHORED:
+                after: int | None = 0
+                while after is not None:
+                    async with self._db.transaction() as tx:
+                        after = await reassign_texts(tx, table, repository_id, person, account_id, after)
+            more = True
+            while more:
+                async with self._db.transaction() as tx:
+                    more = await counters.lock(tx, repository_id) and await reassign_batch(
+                        tx, repository_id, person, account_id, is_reader=is_reader
+                    )
 
     async def _fetch_files(self, repository_id: int) -> ImportFile | None:
         """Fetch the files of written texts, one by one. Return the answer that stops it, or None at the end.

@@ -46,7 +46,7 @@ from ingot_repos.imports.rules.dry_runs import ImportReport, try_import
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.lifecycle import NewImport, NewRepeat, NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
+from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people, reassign
 from ingot_repos.imports.store import Counts
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.announcements import current_row
@@ -60,6 +60,8 @@ from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url
 from ingot_repos.repositories.rules import deletions
 from ingot_repos.repositories.rules.creation import record_owner
 
+MOST_AUDITED = 100
+"""Limit of people in an entry of the audit log."""
 FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket", "codebase", "codecommit")
 """Services with data next to git. As in Gitea, every other name means plain git."""
 
@@ -120,6 +122,13 @@ class RepeatMigration(RestartMigration, kw_only=True):
     """Credentials for the remote, and how its people are mapped, as for a new import."""
 
     map_logins: bool = False
+    people: People = {}
+    people_csv: PeopleCsv = ""
+
+
+class ReassignPeople(msgspec.Struct, kw_only=True):
+    """Logins here by logins at the source, as for a new import. ``people_csv`` is the same as CSV."""
+
     people: People = {}
     people_csv: PeopleCsv = ""
 
@@ -466,6 +475,37 @@ async def list_conflicts(request: RepositoryRequest) -> Response[list[MigrationC
     return Response(conflicts, headers=request.page_headers(page, total))
 
 
+@post(
+    "/api/v1/repos/migrate/{repository_id:int}/people",
+    policy=repository_by_id("write:repository", level="admin"),
+    operation_id="repoReassignMigrationPeople",
+    tags=["repository"],
+    status_code=202,
+)
+async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> None:
+    """Give accounts what an import brought of people who had none: texts, reviews, releases and the like.
+
+    Only what the ghost has is moved, so a second call moves the rest. An account that cannot read the
+    repository becomes no assignee and no reviewer. Only site administrators name other accounts than their
+    own.
+    """
+    await _present(request)
+    request.acquire_slot()
+    people = read_people(data.people, data.people_csv)
+    if not people:
+        raise Invalid.field("people", "required", "names no one")
+    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    async with request.db.transaction() as tx:
+        await reassign(tx, request.resource.id, accounts)
+        await request.audit(
+            tx,
+            "repository.reassign_import",
+            request.resource.audit_subject,
+            id=request.resource.id,
+            people=[f"{there} is {here}" for there, here in people.items()][:MOST_AUDITED],
+        )
+
+
 @delete(
     "/api/v1/repos/{owner:str}/{repo:str}/migration",
     policy=imported_repository("admin", "write:repository"),
@@ -519,4 +559,5 @@ routes = [
     cancel_migration,
     repeat_migration,
     list_conflicts,
+    reassign_people,
 ]

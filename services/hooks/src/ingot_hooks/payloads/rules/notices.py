@@ -17,6 +17,7 @@ from ingot_contracts.hooks.webhooks import (
     CreatePayload,
     DeletePayload,
     ForkPayload,
+    ImportPayload,
     IssueCommentPayload,
     IssuePayload,
     Payload,
@@ -43,6 +44,7 @@ from ingot_contracts.limits import Omitted
 from ingot_contracts.repos.access import Permission
 from ingot_contracts.repos.commits import NO_COMMIT, BranchTip, Commit
 from ingot_contracts.repos.events import (
+    ImportFinished,
     PushReceived,
     ReleaseChanged,
     RepositoryCreated,
@@ -300,6 +302,20 @@ def notices_of_wiki(event: WikiChanged) -> list[Notice]:
     ]
 
 
+def notices_of_import(event: ImportFinished) -> list[Notice]:
+    """Return the notice of the end of an import."""
+    action = "failed" if event.reason else "finished"
+    payload = ImportPayload(
+        secret="",
+        action=action,
+        reason=event.reason,
+        repeat=event.repeat,
+        repository=event.repository,
+        sender=event.sender or event.repository.owner,
+    )
+    return [_notice(event.repository, "import", payload, action=action)]
+
+
 NOTICES_OF: Mapping[type, Callable[[Any], list[Notice]]] = {
     PushReceived: notices_of_push,
     RepositoryForked: notices_of_fork,
@@ -313,6 +329,7 @@ NOTICES_OF: Mapping[type, Callable[[Any], list[Notice]]] = {
     StatusCreated: notices_of_status,
     ReleaseChanged: notices_of_release,
     WikiChanged: notices_of_wiki,
+    ImportFinished: notices_of_import,
 }
 
 

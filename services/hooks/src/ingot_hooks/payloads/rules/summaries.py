@@ -10,6 +10,7 @@ from ingot_contracts.hooks.webhooks import (
     CreatePayload,
     DeletePayload,
     ForkPayload,
+    ImportPayload,
     IssueCommentPayload,
     IssuePayload,
     Payload,
@@ -134,6 +135,9 @@ def _describe(payload: Payload, repository: Link) -> _Description:  # noqa: C901
             return headline, detail, release.html_url, _color(payload.action)
         case WikiPayload():
             return _describe_page(payload, repository)
+        case ImportPayload(reason=reason):
+            headline = ["[", repository, f"] import {payload.action}"]
+            return headline, [[reason]] if reason else [], repository.url, FAILURE if reason else SUCCESS
         case _:
             assert_never(payload)
 

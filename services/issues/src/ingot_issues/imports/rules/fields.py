@@ -23,17 +23,20 @@ CLIPPED = "\n\n… (the rest of this text is longer than the limit)"
 
 def reaction_rows(
     issue_id: int, comment_id: int | None, reactions: Sequence[ImportedReaction]
-) -> list[dict[str, Any]]:
-    """Return the rows of reactions, without duplicates of person and content."""
+) -> list[tuple[dict[str, Any], ImportedPerson]]:
+    """Return the rows of reactions with their people, without duplicates of person and content."""
     unique = {(one.author, one.content): one for one in reactions if one.content in REACTIONS}
     return [
-        {
-            "issue_id": issue_id,
-            "comment_id": comment_id,
-            "account_id": one.author.account_id,
-            "content": one.content,
-            "created_at": one.created_at,
-        }
+        (
+            {
+                "issue_id": issue_id,
+                "comment_id": comment_id,
+                "account_id": one.author.account_id,
+                "content": one.content,
+                "created_at": one.created_at,
+            },
+            one.author,
+        )
         for one in unique.values()
     ]
 

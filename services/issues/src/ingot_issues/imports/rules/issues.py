@@ -13,6 +13,7 @@ from ingot_contracts.repos.imports import (
     ImportedIssue,
     ImportedLabel,
     ImportedMilestone,
+    ImportedPerson,
     ImportedPull,
     ImportedReview,
     ImportedTime,
@@ -39,10 +40,12 @@ from ingot_issues.imports.rules.fields import (
     one_line,
     reaction_rows,
 )
+from ingot_issues.imports.rules.placeholders import Deed, add_reactions, deeds_of, record
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
 from ingot_issues.imports.store.current import Known
 from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.records.store.states import State
 from ingot_issues.repositories.store import counters
@@ -109,7 +112,8 @@ async def insert_issues(
     reactions = [
         row for number, one in new.items() for row in reaction_rows(ids[number], None, one.reactions)
     ]
-    await store.add_reactions(tx, reactions)
+    await add_reactions(tx, run.repository_id, reactions)
+    await record(tx, run.repository_id, [deed for n, one in new.items() for deed in deeds_of(ids[n], one)])
     await store.add_files(
         tx,
         [row for number, one in new.items() for row in file_rows(run.repository_id, ids[number], None, one)],
@@ -191,6 +195,17 @@ async def merge_issues(
         if each.changed & {"state", "milestone"}:
             await _recount(tx, run, each, is_pull=kind is ObjectKind.PULL)
     texts = {row.source_id: text for text, row in known}
+    await record(
+        tx,
+        run.repository_id,
+        [
+            Deed(pull.merged_by, Role.MERGER, each.subject.known.local_id)
+            for each in merged
+            if "merged" in each.changed
+            and isinstance(pull := texts[each.subject.known.source_id], ImportedPull)
+            and pull.merged_by is not None
+        ],
+    )
     parts = [
         (texts[each.subject.known.source_id], each, each.subject.known.local_id, None) for each in merged
     ]
@@ -222,7 +237,8 @@ async def add_parts(
 
     A part has the id of its issue, and of its comment or None. Without a base only later ones are new.
     """
-    reactions, files, merged = list[dict[str, Any]](), list[dict[str, Any]](), list[Merged]()
+    reactions = list[tuple[dict[str, Any], ImportedPerson]]()
+    files, merged = list[dict[str, Any]](), list[Merged]()
     for text, one, issue_id, comment_id in parts:
         base = with_parts(one.base, text)
         if one.subject.known.base is not None:
@@ -232,7 +248,7 @@ async def add_parts(
             changed = msgspec.structs.replace(text, files=new_files)
             files += file_rows(run.repository_id, issue_id, comment_id, changed)
         merged.append(one._replace(base=base))
-    await store.add_reactions(tx, reactions)
+    await add_reactions(tx, run.repository_id, reactions)
     await store.add_files(tx, files)
     return merged
 

@@ -60,11 +60,13 @@ from ingot_issues.imports.rules.issues import (
     merge_issues,
     split,
 )
+from ingot_issues.imports.rules.placeholders import Deed, add_reactions, record
 from ingot_issues.imports.rules.pulls import write_pulls
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
 from ingot_issues.imports.store.current import Known
 from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.records.store.timeline import CommentKind, Details
 from ingot_issues.repositories.store import counters
@@ -273,7 +275,7 @@ async def _write_timelines(
     reactions = [
         row for one, row_id in comments for row in reaction_rows(issue_ids[one.number], row_id, one.reactions)
     ]
-    await store.add_reactions(tx, reactions)
+    await add_reactions(tx, repository_id, reactions)
     await store.add_files(
         tx,
         [
@@ -325,7 +327,7 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
     repository_id = run.repository_id
     new, _ = await split(tx, run, ObjectKind.TIME, page)
     issue_ids = await _issue_ids(tx, run, {one.number for one in new})
-    rows = {
+    rows: dict[int, dict[str, Any]] = {
         one.source_id: {
             "issue_id": issue_ids[one.number],
             "repository_id": repository_id,
@@ -336,7 +338,10 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
         for one in new
         if one.number in issue_ids
     }
-    await store.add_rows(tx, repository_id, ObjectKind.TIME, rows, {})
+    ids = await store.add_rows(tx, repository_id, ObjectKind.TIME, rows, {})
+    people = {one.source_id: one.author for one in new}
+    deeds = [Deed(people[key], Role.TIME, rows[key]["issue_id"], row_id) for key, row_id in ids.items()]
+    await record(tx, repository_id, deeds)
 
 
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:

@@ -1,6 +1,6 @@
 """Imported pull requests with their reviews and comments on lines."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,10 +34,12 @@ from ingot_issues.imports.rules.changes import (
 )
 from ingot_issues.imports.rules.fields import author_columns, clipped, one_line
 from ingot_issues.imports.rules.issues import insert_issues, merge_issues, pull_columns, split
+from ingot_issues.imports.rules.placeholders import Deed, record, request_details
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
 from ingot_issues.imports.store.current import Known, LineCommentRow
 from ingot_issues.imports.store.objects import ObjectKind
+from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
 from ingot_issues.pulls.rules.mergeability import CheckMergeability, add_check
 from ingot_issues.reviewers.store.states import ReviewState
@@ -61,11 +63,7 @@ async def write_pulls(
             "issue_id": ids[number],
             "author_id": request.reviewer.account_id,
             "state": ReviewState.REQUEST_REVIEW,
-            "commit_sha": request.commit_sha,
-            "base_branch": one_line(new[number].base_branch),
-            "merge_base": new[number].merge_base,
-            "submitted_at": request.created_at,
-            "updated_at": request.created_at,
+            **request_details(new[number], request),
         }
         for number in ids
         for request in new[number].requests
@@ -144,8 +142,24 @@ async def _write_reviews(
         for one in reviews
     }
     ids = await store.add_rows(tx, run.repository_id, ObjectKind.REVIEW, rows, bases)
-    comments = [_line_columns(ids[one.source_id], comment) for one in reviews for comment in one.comments]
-    await store.add_line_comments(tx, comments)
+    lines = [
+        (issue_ids[number], ids[review.source_id], comment)
+        for number, one in pulls.items()
+        for review in one.reviews
+        for comment in review.comments
+    ]
+    await _add_lines(tx, run, lines)
+
+
+async def _add_lines(tx: Tx, run: Run, lines: Sequence[tuple[int, int, ImportedLineComment]]) -> None:
+    """Insert comments on lines, each with the ids of its pull request and its review."""
+    ids = await store.add_line_comments(tx, [_line_columns(review_id, one) for _, review_id, one in lines])
+    deeds = [
+        Deed(one.resolver, Role.RESOLVER, issue_id, row_id)
+        for (issue_id, _, one), row_id in zip(lines, ids, strict=True)
+        if one.resolver is not None
+    ]
+    await record(tx, run.repository_id, deeds)
 
 
 def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any]:
@@ -161,15 +175,21 @@ def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any
     }
 
 
-def _key(comment: ImportedLineComment) -> str:
-    values = line_values(comment, clipped(comment.path, TEXT_CHARACTERS))
-    return line_key(comment.author.source_id, one_line(comment.author.name), values)
+def _keyed(review: ImportedReview) -> dict[str, ImportedLineComment]:
+    """Return the comments on lines of a review by what identifies them. Twins are counted."""
+    keyed, counts = dict[str, ImportedLineComment](), Counter[str]()
+    for one in review.comments:
+        values = line_values(one, clipped(one.path, TEXT_CHARACTERS))
+        key = line_key(one.author.source_id, one_line(one.author.name), values)
+        keyed[f"{key}{counts[key] or ''}"] = one
+        counts[key] += 1
+    return keyed
 
 
 def _lines(review: ImportedReview) -> dict[str, str]:
     return {
-        _key(one): line_digest(clipped(one.body, LARGEST), is_resolved=one.resolver is not None)
-        for one in review.comments
+        key: line_digest(clipped(one.body, LARGEST), is_resolved=one.resolver is not None)
+        for key, one in _keyed(review).items()
     }
 
 
@@ -191,23 +211,26 @@ async def _merge_reviews(
         for one in merged
         if one.subject.known.base is not None and one.base.lines != _lines(by_id[one.subject.known.source_id])
     ]
-    local = defaultdict[int, dict[str, LineCommentRow]](dict)
+    local, counts = defaultdict[int, dict[str, LineCommentRow]](dict), Counter[tuple[int, str]]()
     for row in await current.line_comments(tx, [one.subject.known.local_id for one in changed]):
         values = {name: getattr(row, name) for name in ("path", "old_position", "new_position", "created_at")}
-        local[row.review_id][line_key(row.original_author_id, row.original_author, values)] = row
+        key = line_key(row.original_author_id, row.original_author, values)
+        local[row.review_id][f"{key}{counts[row.review_id, key] or ''}"] = row
+        counts[row.review_id, key] += 1
     bases = {one.subject.known.source_id: one.base for one in merged}
-    added = list[dict[str, Any]]()
+    added = list[tuple[int, int, ImportedLineComment]]()
+    issue_ids = {one.number: row.local_id for one, row in pulls}
     for one in changed:
         review = by_id[one.subject.known.source_id]
         rows = local[one.subject.known.local_id]
-        lines = await _merge_lines(tx, run, one, review, rows)
+        lines = await _merge_lines(tx, run, one, review, rows, issue_ids[one.subject.number])
         added += [
-            _line_columns(one.subject.known.local_id, each)
-            for each in review.comments
-            if _key(each) not in one.base.lines
+            (issue_ids[one.subject.number], one.subject.known.local_id, each)
+            for key, each in _keyed(review).items()
+            if key not in one.base.lines
         ]
         bases[review.source_id] = msgspec.structs.replace(one.base, lines=lines)
-    await store.add_line_comments(tx, added)
+    await _add_lines(tx, run, added)
     for one in merged:
         if one.subject.known.base is None:
             lines = _lines(by_id[one.subject.known.source_id])
@@ -221,12 +244,17 @@ async def _merge_reviews(
 
 
 async def _merge_lines(
-    tx: Tx, run: Run, one: Merged, review: ImportedReview, rows: Mapping[str, LineCommentRow]
+    tx: Tx,
+    run: Run,
+    one: Merged,
+    review: ImportedReview,
+    rows: Mapping[str, LineCommentRow],
+    issue_id: int,
 ) -> dict[str, str]:
     """Write changed comments on lines of a review, and return the new base of them."""
-    lines = {**one.base.lines}
-    for comment, (key, new) in zip(review.comments, _lines(review).items(), strict=False):
-        old, row = lines.get(key), rows.get(key)
+    lines, keyed = {**one.base.lines}, _keyed(review)
+    for key, new in _lines(review).items():
+        comment, old, row = keyed[key], lines.get(key), rows.get(key)
         if new == old:
             continue
         ours = line_digest(row.body, is_resolved=row.resolver_id is not None) if row is not None else None
@@ -236,6 +264,8 @@ async def _merge_lines(
             values = _line_columns(row.review_id, comment)
             names = ("body", "resolver_id", "updated_at")
             await current.change_line_comment(tx, row.id, {name: values[name] for name in names})
+            if comment.resolver is not None and row.resolver_id is None:
+                await record(tx, run.repository_id, [Deed(comment.resolver, Role.RESOLVER, issue_id, row.id)])
             lines[key] = new
         else:
             number, name = one.subject.number, one.subject.name

@@ -227,9 +227,8 @@ async def line_comments(db: Executor, review_ids: Collection[int]) -> Sequence[L
         return []
     names = LineCommentRow.__annotations__
     columns: list[ColumnElement[Any]] = [review_comment.c[name] for name in names]
-    return await fetch_all(
-        db, select(*columns).where(review_comment.c.review_id.in_(review_ids)), LineCommentRow
-    )
+    statement = select(*columns).where(review_comment.c.review_id.in_(review_ids))
+    return await fetch_all(db, statement.order_by(review_comment.c.id), LineCommentRow)
 
 
 async def change_line_comment(db: Executor, comment_id: int, values: Mapping[str, Any]) -> None:

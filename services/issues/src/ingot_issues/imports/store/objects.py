@@ -234,9 +234,9 @@ async def add_rows(
     return local_ids
 
 
-async def add_line_comments(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
-    if values:
-        await db.execute(review_comment.insert(), values)
+async def add_line_comments(db: Executor, values: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert comments on lines, and return their ids."""
+    return await _add(db, review_comment, values)
 
 
 async def add_requests(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
@@ -246,15 +246,19 @@ async def add_requests(db: Executor, values: Sequence[Mapping[str, Any]]) -> Non
 
 async def add_timeline_rows(db: Executor, values: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert comments and other rows of timelines in their order, and return their ids."""
+    return await _add(db, comment, values)
+
+
+async def add_reactions(db: Executor, values: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert reactions, and return their ids."""
+    return await _add(db, reaction, values)
+
+
+async def _add(db: Executor, table: Table, values: Sequence[Mapping[str, Any]]) -> list[int]:
     if not values:
         return []
-    statement = comment.insert().returning(comment.c.id, sort_by_parameter_order=True)
+    statement = table.insert().returning(table.c.id, sort_by_parameter_order=True)
     return list((await db.execute(statement, values)).scalars())
-
-
-async def add_reactions(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
-    if values:
-        await db.execute(reaction.insert(), values)
 
 
 async def add_dependencies(db: Executor, pairs: Collection[tuple[int, int]]) -> None:

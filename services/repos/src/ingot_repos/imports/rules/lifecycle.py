@@ -217,7 +217,7 @@ async def complete(
     if source is not None:
         tx.emit(ImportFetched(repository=repository), key=row.id)
     elif user is not None:
-        tx.emit(ImportFinished(repository=repository, requested_by=user.id), key=row.id)
+        await announce_end(tx, presenter, row.id)
     return True
 
 
@@ -252,7 +252,14 @@ async def announce_end(tx: Tx, presenter: Presenter, repository_id: int, reason:
     remote = await imports.get_remote(tx, repository_id)
     if remote is not None:
         repository = presenter.repository(await current_row(tx, repository_id))
-        finished = ImportFinished(repository=repository, requested_by=remote.user_id, reason=reason)
+        user, row = await accounts.get(tx, remote.user_id), await imports.get(tx, repository_id)
+        finished = ImportFinished(
+            repository=repository,
+            requested_by=remote.user_id,
+            reason=reason,
+            sender=as_user(user) if user is not None else None,
+            repeat=row.repeat if row is not None else 0,
+        )
         tx.emit(finished, key=repository_id)
 
 

@@ -8,9 +8,11 @@ import msgspec
 from ingot_chassis.csv_tables import read_table
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.limits import Name
+from ingot_contracts.repos.events import ImportReassigned
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import AccountKind
@@ -18,6 +20,7 @@ from ingot_repos.commits.store.authors import users_by_email
 from ingot_repos.imports import store
 from ingot_repos.imports.clients.source import PersonKey
 from ingot_repos.imports.store import SourceRow
+from ingot_repos.releases.store import releases
 
 MOST_PEOPLE = 1_000
 """Limit of rows of a table of people."""
@@ -71,6 +74,13 @@ async def accounts_of(
     if not rule.maps_people:
         return {key: account_id for key, account_id in ids.items() if account_id == rule.importer_id}
     return ids
+
+
+async def reassign(tx: Tx, repository_id: int, people: Mapping[str, int]) -> None:
+    """Give accounts what the ghost has for people of the source, by their logins there. issues follows."""
+    for login, account_id in people.items():
+        await releases.change_authors(tx, repository_id, login, account_id)
+    tx.emit(ImportReassigned(repository_id=repository_id, accounts=dict(people)), key=repository_id)
 
 
 def read_people(table: Mapping[str, str], text: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Conflict
+from ingot_contracts.repos.imports import GHOST_ID
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.tables import account, metadata, repository
 
@@ -125,6 +126,19 @@ async def change(tx: Executor, release_id: int, **values: Any) -> bool:
     except IntegrityError as error:
         raise Conflict("there is a release of that tag already") from error
     return changed.rowcount == 1
+
+
+async def change_authors(tx: Executor, repository_id: int, login: str, account_id: int) -> None:
+    """Give an account the releases of the ghost whose author at the source has this login, in lower case."""
+    await tx.execute(
+        update(release)
+        .where(
+            release.c.repository_id == repository_id,
+            release.c.author_id == GHOST_ID,
+            func.lower(release.c.original_author) == login,
+        )
+        .values(author_id=account_id)
+    )
 
 
 async def get(db: Executor, repository_id: int, release_id: int) -> ReleaseRow | None:

@@ -148,6 +148,19 @@ async def again(request: WebRequest) -> Response[Any]:
     return frame.redirect("/settings/migrate")
 
 
+@post("/{owner:str}/{repo:str}/settings/migrate/people", policy=anyone(), include_in_schema=False)
+async def reassign(request: WebRequest) -> Response[Any]:
+    """Give accounts what people without an account did at the source."""
+    form, frame = await request.sent_form(), RepositoryFrame(request)
+    migration = await frame.forge.get("repos", frame.api("migration"))
+    path = at("repos", "migrate", migration["id"], "people")
+    try:
+        await frame.forge.send("POST", "repos", path, {"people_csv": form["accounts"]})
+    except ApiError as error:
+        return await _progress_page(frame, form, error)
+    return request.redirect_with_outcome(f"{frame.base}/settings/migrate", "saved")
+
+
 @post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
 async def cancel(request: WebRequest) -> Response[bytes]:
     """Cancel an import, and delete its repository. A repeated one leaves the repository as it is."""
@@ -161,4 +174,4 @@ async def cancel(request: WebRequest) -> Response[bytes]:
     return request.redirect("/")
 
 
-routes = [progress, retry, again, cancel]
+routes = [progress, retry, again, reassign, cancel]
