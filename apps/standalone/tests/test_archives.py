@@ -1,10 +1,13 @@
 """``ingot export`` and ``ingot import``: their errors. An end-to-end test moves a repository."""
 
 import hashlib
+import io
+import json
 import socket
 import stat
 import struct
 import threading
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,20 +21,22 @@ from .ingot_command import ingot
 class Server(ThreadingHTTPServer):
     """Answers every request with ``status``, ``headers`` and ``body``, and records it.
 
-    It resets connections for paths that end in ``resets``.
+    It resets connections for paths that end in ``resets``. ``bodies`` are other answers by the end of a path.
     """
 
     def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.requests: list[tuple[str, str, str]] = []
-        self.resets = ""
+        self.resets, self.bodies = "", dict[str, bytes]()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 server.requests.append((self.command, self.path, self.headers.get("Authorization", "")))
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                ends = (one for end, one in server.bodies.items() if self.path.endswith(end))
+                answer = next(ends, body)
                 self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                for name, value in {**headers, "Content-Length": str(len(answer))}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 if server.resets and self.path.endswith(server.resets):
@@ -39,7 +44,7 @@ class Server(ThreadingHTTPServer):
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
                     return
-                self.wfile.write(body)
+                self.wfile.write(answer)
 
             do_GET = do_POST  # noqa: N815 - the name of the library
 
@@ -136,3 +141,18 @@ def test_a_download_that_breaks_off_leaves_no_file(tmp_path: Path, serve: Any, i
     error = ingot("export", server.url, str(tmp_path / "a.zip")).error_line
     assert "the download broke off" in error
     assert [*tmp_path.glob("a.zip*")] == []
+
+
+def test_a_layout_is_made_of_the_downloaded_archive_and_leaves_nothing_else(
+    tmp_path: Path, serve: Any
+) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("manifest.json", '{"name": "demo", "status": "done", "counts": {}}')
+    server = serve(200, buffer.getvalue(), ETag=f'"{hashlib.sha256(buffer.getvalue()).hexdigest()}"')
+    server.bodies["/export"] = DONE
+    ingot("export", server.url, str(tmp_path / "layout"), "--layout", "gitea")
+    assert [path.name for path in tmp_path.iterdir()] == ["layout"]
+    assert json.loads((tmp_path / "layout" / "repo.yml").read_text())["name"] == "demo"
+    error = ingot("export", server.url, str(tmp_path / "layout"), "--layout", "gitea").error_line
+    assert "exists; name another file" in error

@@ -70,7 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_data_option(restore)
     export = commands.add_parser("export", help="write a repository of any Ingot into an archive")
     export.add_argument("repository", help="address of its page; INGOT_TOKEN has the token")
-    export.add_argument("archive", type=Path, help="the new file")
+    export.add_argument("archive", type=Path, help="the new file, or the new folder of a layout")
+    export.add_argument(
+        "--layout",
+        choices=("archive", "gitea"),
+        default="archive",
+        help="gitea: a folder that Gitea's restore-repo reads",
+    )
     move = commands.add_parser("import", help="create a repository of any Ingot out of an archive")
     move.add_argument("archive", type=Path, help="the file")
     move.add_argument("repository", help="address of its new page; INGOT_TOKEN has the token")
@@ -153,7 +159,8 @@ async def _restore(options: argparse.Namespace) -> None:
 async def _export(options: argparse.Namespace) -> None:
     from ingot_standalone.archives import export
 
-    await export(options.repository, options.archive, token=read({}).token)
+    token = read({}).token
+    await export(options.repository, options.archive, token=token, is_gitea=options.layout == "gitea")
 
 
 async def _import(options: argparse.Namespace) -> None:

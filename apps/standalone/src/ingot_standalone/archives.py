@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import json
 import os
+import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -95,8 +96,10 @@ def repository_at(url: str, token: str) -> RemoteRepository:
     return RemoteRepository("/".join((f"{parts.scheme}://{parts.netloc}", *prefix[1:])), owner, name, token)
 
 
-async def export(url: str, target: Path, *, token: str) -> None:
-    """Export a repository into a new file. A cancelled export is also cancelled at the server.
+async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) -> None:
+    """Export a repository into a new file, or into a new folder with the layout of Gitea.
+
+    A cancelled export is also cancelled at the server.
 
     Raises CannotStart.
     """
@@ -114,9 +117,22 @@ async def export(url: str, target: Path, *, token: str) -> None:
         raise
     if state["status"] != "done":
         raise CannotStart(f"the export failed: {state['error']}")
-    await asyncio.to_thread(_download, repository, f"{path}/archive", target)
+    await asyncio.to_thread(_save, repository, f"{path}/archive", target, is_gitea=is_gitea)
     objects = ", ".join(f"{count} {kind}" for kind, count in state["counts"].items() if count)
     say(f"{target} has {url}{': ' if objects else ''}{objects}")
+
+
+def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bool) -> None:
+    """Download an archive, and write its layout if that is asked for. Blocks. Raises CannotStart."""
+    if not is_gitea:
+        _download(repository, path, target)
+        return
+    from ingot_standalone.gitea_layout import write_layout
+
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        archive = Path(scratch, "archive.zip")
+        _download(repository, path, archive)
+        write_layout(archive, target)
 
 
 def _download(repository: RemoteRepository, path: str, target: Path) -> None:

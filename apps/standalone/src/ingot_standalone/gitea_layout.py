@@ -1,0 +1,323 @@
+"""The folder that Gitea's command ``restore-repo`` reads, made of an archive of Ingot.
+
+Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. Times, dependencies,
+due dates and pins have no place there. No file has a name that comes from the archive.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ingot_chassis.errors import CannotStart
+
+GITEA_SERVICE = "3"
+"""Gitea's number for a source that is a Gitea."""
+STATES = {"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
+_SHA = re.compile("[0-9a-f]{40}")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+Object = dict[str, Any]
+
+
+class _Archive:
+    """The pages of an archive."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        self.file, self.names = file, set(file.namelist())
+        self.manifest: Object = json.loads(file.read("manifest.json"))
+        self.emails = {
+            (one.get("source_id", 0), one.get("name", "")): one.get("email", "")
+            for one in self._lines("people.jsonl")
+        }
+        self.labels = {one["source_id"]: _label(one) for one in self.pages("labels")}
+        self.milestones = {one["source_id"]: one["title"] for one in self.pages("milestones")}
+
+    def pages(self, kind: str) -> Iterator[Object]:
+        """Yield the objects of a kind."""
+        number = 1
+        while (name := f"{kind}/{number:05}.jsonl") in self.names:
+            yield from self._lines(name)
+            number += 1
+
+    def _lines(self, name: str) -> Iterator[Object]:
+        if name in self.names:
+            with self.file.open(name) as lines:
+                for line in lines:
+                    if line.strip():
+                        yield json.loads(line)
+
+    def poster(self, person: Object | None, prefix: str = "poster") -> Object:
+        """Return the fields of a person."""
+        name, source_id = (person or {}).get("name", ""), (person or {}).get("source_id", 0)
+        email = self.emails.get((source_id, name), "")
+        return {f"{prefix}_id": source_id, f"{prefix}_name": name, f"{prefix}_email": email}
+
+    def unpack(self, name: str, target: Path) -> None:
+        with self.file.open(name) as source, target.open("xb") as file:
+            shutil.copyfileobj(source, file)
+
+
+def write_layout(archive: Path, folder: Path) -> None:
+    """Write the folder. It must not exist. Blocks. Raises CannotStart."""
+    if folder.exists():
+        raise CannotStart(f"{folder} exists; name another folder")
+    try:
+        with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            layout = Path(scratch, "layout")
+            layout.mkdir()
+            _write(_Archive(file), layout)
+            layout.rename(folder)
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise CannotStart(f"{archive} is not an archive of Ingot: {error!r}") from None
+
+
+def _write(archive: _Archive, folder: Path) -> None:
+    _write_git(archive, folder)
+    _save(folder / "repo.yml", _repository(archive, has_wiki=(folder / "wiki").exists()))
+    _save(folder / "topic.yml", {"topics": archive.manifest.get("topics", [])})
+    _save(folder / "label.yml", [*archive.labels.values()])
+    _save(folder / "milestone.yml", [_milestone(one) for one in archive.pages("milestones")])
+    _save(folder / "release.yml", _releases(archive, folder))
+    _save(folder / "issue.yml", [_issue(archive, one) for one in archive.pages("issues")])
+    pulls, comments, reviews = list[Object](), defaultdict[int, list[Object]](list), dict[int, list[Object]]()
+    for one in archive.pages("pulls"):
+        pulls.append(_pull(archive, one, folder / "git"))
+        if one.get("reviews"):
+            reviews[one["number"]] = [_review(one["number"], review) for review in one["reviews"]]
+        for text in one.get("comments", []):
+            comments[one["number"]].append(_comment(archive, one["number"], text))
+    for text in archive.pages("comments"):
+        comments[text["number"]].append(_comment(archive, text["number"], text))
+    _save(folder / "pull_request.yml", pulls)
+    for name, groups in (("comments", comments), ("reviews", reviews)):
+        (folder / name).mkdir()
+        for number, objects in groups.items():
+            _save(folder / name / f"{int(number)}.yml", objects)
+
+
+def _save(path: Path, value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    text = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _write_git(archive: _Archive, folder: Path) -> None:
+    """Write the bare repositories ``git`` and ``wiki`` out of their bundles."""
+    for name, bundle in (("git", "git/repository.bundle"), ("wiki", "git/wiki.bundle")):
+        if bundle not in archive.names:
+            continue
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            unpacked = Path(scratch, "bundle")
+            archive.unpack(bundle, unpacked)
+            options = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--mirror", "--template=")
+            _git(*options, "--", str(unpacked), str(folder / name))
+        _git("-C", str(folder / name), "remote", "remove", "origin")
+    if not (folder / "git").exists():  # the repository is empty
+        _git("init", "--quiet", "--bare", "--template=", str(folder / "git"))
+    main = archive.manifest.get("default_branch") or "main"
+    _git("-C", str(folder / "git"), "symbolic-ref", "HEAD", f"refs/heads/{main}")
+    (folder / "git" / "pulls").mkdir()
+
+
+def _git(*arguments: str) -> bytes:
+    """Return the output of git. Raises CannotStart."""
+    try:
+        return subprocess.run(["git", *arguments], check=True, capture_output=True).stdout
+    except FileNotFoundError:
+        raise CannotStart("git is not installed") from None
+    except subprocess.CalledProcessError as error:
+        text = " ".join(error.stderr.decode(errors="replace").split())
+        raise CannotStart(f"git cannot read the archive: {text}") from None
+
+
+def _repository(archive: _Archive, *, has_wiki: bool) -> dict[str, str]:
+    """Return the fields of ``repo.yml``, which Gitea reads as texts."""
+    manifest = archive.manifest
+    url = str(manifest.get("url", ""))
+    switches = ("issues", "milestones", "labels", "releases", "comments", "pulls", "assets")
+    return {
+        "name": str(manifest["name"]),
+        "owner": url.rstrip("/").split("/")[-2] if url.count("/") > 3 else "",
+        "description": str(manifest.get("description", "")),
+        "clone_addr": f"{url}.git" if url else "",
+        "original_url": url,
+        "is_private": str(bool(manifest.get("private", True))).lower(),
+        "service_type": GITEA_SERVICE,
+        "default_branch": str(manifest.get("default_branch", "main")),
+        "wiki": str(has_wiki).lower(),
+        **dict.fromkeys(switches, "true"),
+    }
+
+
+def _label(one: Object) -> Object:
+    names = ("name", "color", "description")
+    return {name: one.get(name, "") for name in names} | {"exclusive": bool(one.get("exclusive"))}
+
+
+def _milestone(one: Object) -> Object:
+    return {
+        "title": one["title"],
+        "description": one.get("description", ""),
+        "deadline": one.get("due_on"),
+        "created": one["created_at"],
+        "updated": one["updated_at"],
+        "closed": one.get("closed_at"),
+        "state": one.get("state", "open"),
+    }
+
+
+def _releases(archive: _Archive, folder: Path) -> list[Object]:
+    """Return the releases, and write their files."""
+    releases = []
+    for number, one in enumerate(archive.pages("releases"), 1):
+        assets = []
+        for place, asset in enumerate(one.get("assets", []), 1):
+            path = f"release_assets/{number}/{place}"
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            archive.unpack(asset["url"], folder / path)
+            created = asset["created_at"]
+            assets.append(
+                {
+                    "id": place,
+                    "name": asset["name"],
+                    "size": asset.get("size"),
+                    "download_count": 0,
+                    "created": created,
+                    "updated": created,
+                    "download_url": path,
+                }
+            )
+        releases.append(
+            {
+                "tag_name": one["tag_name"],
+                "target_commitish": one.get("target", ""),
+                "name": one.get("name", ""),
+                "body": one.get("body", ""),
+                "draft": bool(one.get("draft")),
+                "prerelease": bool(one.get("prerelease")),
+                **archive.poster(one.get("author"), "publisher"),
+                "assets": assets,
+                "created": one["created_at"],
+                "published": one.get("published_at") or one["created_at"],
+            }
+        )
+    return releases
+
+
+def _shared(archive: _Archive, one: Object) -> Object:
+    """Return the fields that issues and pull requests share."""
+    labels = [archive.labels[label] for label in one.get("labels", []) if label in archive.labels]
+    return {
+        "number": one["number"],
+        **archive.poster(one.get("author")),
+        "title": one["title"],
+        "content": one.get("body", ""),
+        "milestone": archive.milestones.get(one.get("milestone", 0), ""),
+        "state": one.get("state", "open"),
+        "is_locked": bool(one.get("is_locked")),
+        "created": one["created_at"],
+        "updated": one["updated_at"],
+        "closed": one.get("closed_at"),
+        "labels": labels,
+        "reactions": _reactions(one),
+        "assignees": [person.get("name", "") for person in one.get("assignees", [])],
+        "foreignindex": one["number"],
+    }
+
+
+def _issue(archive: _Archive, one: Object) -> Object:
+    return {**_shared(archive, one), "ref": one.get("ref", "")}
+
+
+def _pull(archive: _Archive, one: Object, git: Path) -> Object:
+    """Return a pull request, and write its patch and its head."""
+    number, base, head = int(one["number"]), _sha(one["merge_base"]), _sha(one["head_sha"])
+    repository = _repository(archive, has_wiki=False)
+    place = {"clone_url": "", "repo_name": repository["name"], "owner_name": repository["owner"]}
+    has_commits = base and head and all(_has_commit(git, sha) for sha in (base, head))
+    patch = _git("-C", str(git), "format-patch", "--stdout", f"{base}..{head}") if has_commits else b""
+    (git / "pulls" / f"{number}.patch").write_bytes(patch)
+    if head and _has_commit(git, head):
+        _git("-C", str(git), "update-ref", f"refs/pull/{number}/head", head)
+    return {
+        **_shared(archive, one),
+        "patch_url": f"git/pulls/{number}.patch",
+        "merged": bool(one.get("merged")),
+        "merged_time": one.get("merged_at"),
+        "merge_commit_sha": one.get("merge_sha") or "",
+        "head": {**place, "ref": one["head_branch"], "sha": head},
+        "base": {**place, "ref": one["base_branch"], "sha": _sha(one["base_sha"])},
+    }
+
+
+def _sha(text: str) -> str:
+    return text if _SHA.fullmatch(text) else ""
+
+
+def _has_commit(git: Path, sha: str) -> bool:
+    command = ["git", "-C", str(git), "cat-file", "-e", f"{sha}^{{commit}}"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def _comment(archive: _Archive, number: int, one: Object) -> Object:
+    return {
+        "issue_index": number,
+        "index": one["source_id"],
+        "comment_type": "comment",
+        **archive.poster(one.get("author")),
+        "created": one["created_at"],
+        "updated": one["updated_at"],
+        "content": one.get("body", ""),
+        "reactions": _reactions(one),
+    }
+
+
+def _review(number: int, one: Object) -> Object:
+    author = one.get("author") or {}
+    return {
+        "id": one["source_id"],
+        "issue_index": number,
+        "reviewer_id": author.get("source_id", 0),
+        "reviewer_name": author.get("name", ""),
+        "official": False,
+        "commit_id": one["commit_sha"],
+        "content": one.get("body", ""),
+        "created_at": one["submitted_at"],
+        "state": STATES[one["state"]],
+        "comments": [_line_comment(place, line) for place, line in enumerate(one.get("comments", []), 1)],
+    }
+
+
+def _line_comment(place: int, one: Object) -> Object:
+    """Return a comment on a line. Gitea counts lines of the old file negatively."""
+    return {
+        "id": place,
+        "in_reply_to": 0,
+        "content": one.get("body", ""),
+        "tree_path": one["path"],
+        "diff_hunk": one.get("diff_hunk", ""),
+        "position": 0,
+        "line": -one["old_position"] if one.get("old_position") else one.get("new_position", 0),
+        "commit_id": one["commit_sha"],
+        "poster_id": (one.get("author") or {}).get("source_id", 0),
+        "reactions": [],
+        "created_at": one["created_at"],
+        "updated_at": one["updated_at"],
+    }
+
+
+def _reactions(one: Mapping[str, Any]) -> list[Object]:
+    return [
+        {
+            "user_id": reaction["author"].get("source_id", 0),
+            "user_name": reaction["author"].get("name", ""),
+            "content": reaction["content"],
+        }
+        for reaction in one.get("reactions", [])
+    ]

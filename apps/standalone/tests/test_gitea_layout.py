@@ -1,0 +1,210 @@
+"""The layout of Gitea: read back with a YAML parser, field by field, against the names that Gitea reads."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingot_chassis.errors import CannotStart
+from ingot_standalone.gitea_layout import write_layout
+
+AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
+TIMES = {"created_at": AT, "updated_at": LATER}
+ANN, CAT = {"name": "annie", "source_id": 70}, {"name": "cat", "source_id": 71}
+HEART = {"author": ANN, "content": "heart", "created_at": AT}
+STRANGE = 'a: "b"\n- c\t#\x01\x7f\x85\u2028\ufeff é \U0001f600 {[%&*!|>\\'
+
+FIELDS = {
+    "issue": "number poster_id poster_name poster_email title content ref milestone state is_locked created "
+    "updated closed labels reactions assignees foreignindex",
+    "pull_request": "number title poster_name poster_id poster_email content milestone state created updated "
+    "closed labels patch_url merged merged_time merge_commit_sha head base assignees is_locked reactions "
+    "foreignindex",
+    "branch": "clone_url ref sha repo_name owner_name",
+    "comment": "issue_index index comment_type poster_id poster_name poster_email created updated content "
+    "reactions",
+    "review": "id issue_index reviewer_id reviewer_name official commit_id content created_at state comments",
+    "line": "id in_reply_to content tree_path diff_hunk position line commit_id poster_id reactions "
+    "created_at updated_at",
+    "release": "tag_name target_commitish name body draft prerelease publisher_id publisher_name "
+    "publisher_email assets created published",
+    "asset": "id name size download_count created updated download_url",
+    "milestone": "title description deadline created updated closed state",
+    "label": "name color description exclusive",
+    "reaction": "user_id user_name content",
+}
+"""The fields of Gitea's modules/migration, by the names in YAML. Those without a value here are left out."""
+
+
+def git(*arguments: str, cwd: Path) -> str:
+    identity = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
+    result = subprocess.run(["git", *identity, *arguments], cwd=cwd, check=True, capture_output=True)
+    return result.stdout.decode().strip()
+
+
+def commits(folder: Path) -> tuple[str, str]:
+    """Make a repository with a pull request, and return its base and its head."""
+    folder.mkdir()
+    git("init", "-q", "-b", "trunk", cwd=folder)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=folder)
+    base = git("rev-parse", "HEAD", cwd=folder)
+    (folder / "oil.txt").write_text("a drop\n")
+    git("add", ".", cwd=folder)
+    git("commit", "-q", "-m", "add oil", cwd=folder)
+    head = git("rev-parse", "HEAD", cwd=folder)
+    git("update-ref", "refs/pull/2/head", head, cwd=folder)
+    git("reset", "-q", "--hard", base, cwd=folder)
+    return base, head
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An archive with an object of each kind."""
+    work = tmp_path / "work"
+    base, head = commits(work)
+    bundle = tmp_path / "all.bundle"
+    git("bundle", "create", "-q", str(bundle), "--all", cwd=work)
+    line = {
+        "author": ANN,
+        "body": "why",
+        "path": "a.py",
+        "commit_sha": head,
+        "diff_hunk": "@@ -7 +7 @@",
+        **TIMES,
+    }
+    pull = {
+        "source_id": 201, "number": 2, "author": CAT, "title": "a pull request", "base_branch": "trunk",
+        "base_sha": base, "head_branch": "fix", "head_sha": head, "merge_base": base, "is_from_base": True,
+        "merged": True, "merged_at": LATER, "merge_sha": head, "state": "closed", "closed_at": LATER, **TIMES,
+        "comments": [{"source_id": 10, "number": 2, "author": CAT, "body": "so", **TIMES}],
+        "reviews": [{
+            "source_id": 300, "author": ANN, "state": "REQUEST_CHANGES", "body": "no", "commit_sha": head,
+            "submitted_at": AT, "updated_at": AT,
+            "comments": [{**line, "old_position": 7}, {**line, "new_position": 9}],
+        }],
+    }  # fmt: skip
+    issue = {
+        "source_id": 101, "number": 1, "author": ANN, "title": STRANGE, "body": STRANGE, "labels": [5],
+        "milestone": 6, "assignees": [CAT], "is_locked": True, "ref": "trunk", "reactions": [HEART], **TIMES,
+    }  # fmt: skip
+    asset = {"name": "../../evil", "url": "files/" + "0" * 64, "size": 5, "created_at": AT}
+    pages = {
+        "people": [{**ANN, "email": "ann@example.org"}],
+        "labels/00001": [{"source_id": 5, "name": "bug", "color": "ee0701", "exclusive": True}],
+        "milestones/00001": [{"source_id": 6, "title": "one", "due_on": LATER, **TIMES}],
+        "issues/00001": [issue],
+        "issues/00002": [{"source_id": 103, "number": 3, "author": CAT, "title": "three", **TIMES}],
+        "pulls/00001": [pull],
+        "comments/00001": [
+            {"source_id": 9, "number": 1, "author": ANN, "body": "hm", "reactions": [HEART], **TIMES}
+        ],
+        "releases/00001": [
+            {"author": ANN, "tag_name": "../v1", "name": "one", "created_at": AT, "assets": [asset]}
+        ],
+    }
+    manifest = {
+        "format": "ingot-archive", "version": 1, "url": "https://git.example.org/ann/demo", "name": "demo",
+        "default_branch": "trunk", "private": True, "topics": ["forge"], "description": "lamps",
+    }  # fmt: skip
+    path = tmp_path / "demo.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("manifest.json", json.dumps(manifest))
+        file.write(bundle, "git/repository.bundle")
+        file.writestr("files/" + "0" * 64, b"bytes")
+        for name, lines in pages.items():
+            file.writestr(f"{name}.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def read(folder: Path, name: str) -> Any:
+    return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+
+
+def has_fields(kind: str, value: dict[str, Any]) -> bool:
+    return set(value) == set(FIELDS[kind].split())
+
+
+def test_each_file_has_the_fields_that_gitea_reads(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "layout"
+    write_layout(archive, folder)
+    repository = read(folder, "repo.yml")
+    assert repository == {
+        "name": "demo", "owner": "ann", "description": "lamps", "original_url": "https://git.example.org/ann/demo",
+        "clone_addr": "https://git.example.org/ann/demo.git", "is_private": "true", "service_type": "3",
+        "default_branch": "trunk", "wiki": "false",
+        **dict.fromkeys(("issues", "milestones", "labels", "releases", "comments", "pulls", "assets"), "true"),
+    }  # fmt: skip
+    assert read(folder, "topic.yml") == {"topics": ["forge"]}
+    [label] = read(folder, "label.yml")
+    [milestone] = read(folder, "milestone.yml")
+    issue, third = read(folder, "issue.yml")
+    [pull] = read(folder, "pull_request.yml")
+    [comment] = read(folder, "comments/1.yml")
+    [review] = read(folder, "reviews/2.yml")
+    [release] = read(folder, "release.yml")
+    for kind, value in {
+        "label": label, "milestone": milestone, "issue": issue, "pull_request": pull, "branch": pull["head"],
+        "comment": comment, "review": review, "line": review["comments"][0], "release": release,
+        "asset": release["assets"][0], "reaction": issue["reactions"][0],
+    }.items():  # fmt: skip
+        assert has_fields(kind, value), (kind, set(value) ^ set(FIELDS[kind].split()))
+    assert (issue["title"], issue["content"]) == (STRANGE, STRANGE)
+    assert (issue["poster_name"], issue["poster_id"], issue["poster_email"]) == (
+        "annie",
+        70,
+        "ann@example.org",
+    )
+    assert (issue["labels"], issue["milestone"], issue["assignees"]) == ([label], "one", ["cat"])
+    assert (issue["created"], issue["closed"], third["number"]) == (AT, None, 3)
+    assert [text["content"] for text in read(folder, "comments/2.yml")] == ["so"]
+    assert review["state"] == "CHANGES_REQUESTED"
+    assert [one["line"] for one in review["comments"]] == [-7, 9]
+    assert (pull["merged"], pull["merged_time"]) == (True, LATER)
+
+
+def test_git_data_has_heads_and_patches(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "layout"
+    write_layout(archive, folder)
+    [pull] = read(folder, "pull_request.yml")
+    assert git("rev-parse", "refs/pull/2/head", cwd=folder / "git") == pull["head"]["sha"]
+    assert git("symbolic-ref", "HEAD", cwd=folder / "git") == "refs/heads/trunk"
+    assert git("remote", cwd=folder / "git") == ""
+    work = tmp_path / "restored"
+    git("clone", "-q", str(folder / "git"), str(work), cwd=tmp_path)
+    git("am", "-q", str(folder / pull["patch_url"]), cwd=work)
+    assert (work / "oil.txt").read_text() == "a drop\n"
+
+
+def test_no_name_of_the_archive_becomes_a_path(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "layout"
+    write_layout(archive, folder)
+    [release] = read(folder, "release.yml")
+    [asset] = release["assets"]
+    assert (asset["name"], asset["download_url"]) == ("../../evil", "release_assets/1/1")
+    assert (folder / asset["download_url"]).read_bytes() == b"bytes"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.bundle", "demo.zip", "layout", "work"]
+
+
+def test_what_cannot_be_written_leaves_nothing(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.zip").write_bytes(b"no archive")
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as file:
+        file.writestr("other", b"")
+    with zipfile.ZipFile(tmp_path / "damaged.zip", "w") as file:
+        file.writestr("manifest.json", '{"name": "demo"}')
+        file.writestr("git/repository.bundle", b"# v2 git bundle\n" + b"a" * 40 + b" refs/heads/main\n\nPACK")
+    before = sorted(tmp_path.iterdir())
+    for name, words in {
+        "wrong": "not an archive",
+        "empty": "not an archive",
+        "damaged": "git cannot",
+    }.items():
+        with pytest.raises(CannotStart, match=words):
+            write_layout(tmp_path / f"{name}.zip", tmp_path / "layout")
+        assert sorted(tmp_path.iterdir()) == before
+    write_layout(archive, tmp_path / "layout")
+    with pytest.raises(CannotStart, match="exists"):
+        write_layout(archive, tmp_path / "layout")
