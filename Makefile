@@ -18,6 +18,8 @@ TOGETHER := $(LONGEST) $(filter apps/%,$(MEMBERS)) $(filter-out tests/e2e tests/
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 WORKERS := $(shell echo $$(($(CORES) * 3 / 2)))
 WORKERS_ALONE := $(shell echo $$(($(CORES) * 2)))
+# Hostile requests, and every caller at every internal route.
+HOSTILE := $(sort $(wildcard services/*/tests/test_hostile_input.py services/*/tests/test_roles.py services/*/tests/*/test_roles.py))
 SOURCES := $(addsuffix /src,$(MEMBERS))
 PYPROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(MEMBERS))
 BIN := .venv/bin
@@ -127,19 +129,15 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_TEST_KILLS=all $(PYTEST) -q libs/chassis/tests/test_kill.py services/repos/tests/test_kill.py $(ARGS)
 	@echo "sending hostile requests …"
 	@INGOT_SAFETY=whole $(PYTEST) -q -s tests/safety $(ARGS)
-	@for service in identity repos issues hooks mail; do \
-	    INGOT_SAFETY=whole $(PYTEST) -q services/$$service/tests/test_hostile_input.py services/$$service/tests/test_roles.py \
-	        $(ARGS) || exit 1; \
-	done
-	@INGOT_SAFETY=whole $(PYTEST) -q services/gateway/tests/test_hostile_input.py $(ARGS)
+	@INGOT_SAFETY=whole $(PYTEST) -q $(HOSTILE) $(ARGS)
 	@echo "sending mails by a server that fails …"
 	@INGOT_MAIL_EVENTS=$${INGOT_MAIL_EVENTS:-10000} $(PYTEST) -q services/mail/tests/mails/test_sending.py $(ARGS)
 	@echo "sending requests past a second parser …"
 	@INGOT_ORACLE=$${INGOT_ORACLE:-1000000} $(PYTEST) -q -s services/gateway/tests/test_oracle.py services/gateway/tests/test_broken_answers.py $(ARGS)
 	@echo "comparing walks through histories with sets of ancestors …"
-	@INGOT_ORACLE_HISTORIES=$${INGOT_ORACLE_HISTORIES:-50000} $(PYTEST) -q services/repos/tests/git/test_reachability.py $(ARGS)
+	@INGOT_ORACLE_HISTORIES=$${INGOT_ORACLE_HISTORIES:-50000} $(PYTEST) -q libs/git/tests/test_reachability.py $(ARGS)
 	@echo "comparing all small merges with git …"
-	@INGOT_MERGES=$${INGOT_MERGES:-all} $(PYTEST) -q -s services/repos/tests/git/test_tree_merges.py $(ARGS)
+	@INGOT_MERGES=$${INGOT_MERGES:-all} $(PYTEST) -q -s libs/git/tests/test_tree_merges.py $(ARGS)
 	@INGOT_FUZZ=$${INGOT_FUZZ:-50} $(PYTEST) -q -s tests/e2e/test_schema.py $(ARGS)
 	@INGOT_BOMBS=whole $(PYTEST) -q services/repos/tests/test_bombs.py $(ARGS)
 	@INGOT_MARKDOWN=whole $(PYTEST) -q services/issues/tests/markdown/test_markdown_work.py $(ARGS)
