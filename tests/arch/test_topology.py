@@ -1,14 +1,19 @@
 """The graph of services matches its documentation. The table of events names all emitters and consumers."""
 
+import importlib
+import pkgutil
 import re
 
+import msgspec
 import pytest
 
+import ingot_contracts
 from ingot_contracts import topology
 from ingot_contracts.events import EVENTS, consumers_of
 
 from .sources import ROOT, sources
 
+NAME = re.compile(r"[a-z]+\.[a-z]+\.[a-z]+\.v\d+")
 EMITTED = [(owner, event) for owner, events in EVENTS.items() for event in events]
 
 
@@ -30,9 +35,22 @@ def test_a_service_has_clients_for_the_services_it_calls_and_no_others(service):
     assert clients <= set(topology.CALLS[service])
 
 
+def test_no_event_is_missing_in_the_table():
+    modules = pkgutil.walk_packages(ingot_contracts.__path__, "ingot_contracts.")
+    structs = {
+        one
+        for module in modules
+        for one in vars(importlib.import_module(module.name)).values()
+        if isinstance(one, type) and issubclass(one, msgspec.Struct)
+    }
+    tagged = {one for one in structs if NAME.fullmatch(str(one.__struct_config__.tag))}
+    assert tagged == {event for _, event in EMITTED}
+
+
 @pytest.mark.parametrize(("owner", "event"), EMITTED, ids=lambda each: getattr(each, "__name__", each))
 def test_an_event_is_named_by_its_owner_and_its_version(owner, event):
-    assert re.fullmatch(rf"{owner}\.[a-z]+\.[a-z]+\.v\d+", event.__struct_config__.tag)
+    assert re.fullmatch(NAME, event.__struct_config__.tag)
+    assert event.__struct_config__.tag.startswith(f"{owner}.")
 
 
 @pytest.mark.parametrize(("owner", "event"), EMITTED, ids=lambda each: getattr(each, "__name__", each))

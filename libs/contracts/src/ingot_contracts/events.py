@@ -32,6 +32,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     identity.PurgeRequested: ("repos",),
     identity.CredentialsRevoked: ("hooks",),
     identity.OwnershipForgotten: ("repos",),
+    identity.MessageRequested: ("mail",),
     repos.RepositoryCreated: ("identity", "issues"),
     repos.RepositoryEdited: ("identity", "issues", "hooks"),
     repos.RepositoryDeleted: ("identity", "issues"),

@@ -3,6 +3,7 @@
 import msgspec
 
 from ingot_contracts.identity.accounts import Account, User
+from ingot_contracts.identity.messages import MessageRequested
 from ingot_contracts.identity.teams import Team
 
 
@@ -91,4 +92,5 @@ Event = (
     | PurgeRequested
     | CredentialsRevoked
     | OwnershipForgotten
+    | MessageRequested
 )
