@@ -157,7 +157,7 @@ def _rows_on_sqlite(element: each_of, compiler: SQLCompiler, **options: Any) -> 
 
 
 class _RowsOf(FunctionElement[Any]):
-    """Rows in one parameter, the first clause. The other clauses are the names of the columns."""
+    """An SQL table from one JSON parameter: the first clause. The other clauses name its columns."""
 
     inherit_cache = True
     name = "rows_of"

@@ -251,7 +251,7 @@ class TreeEdit:
 
     @writing()
     def write(self) -> str:
-        """Write the changed files and folders; return the id of the root tree."""
+        """Write the changed files and folders. Return the id of the root tree."""
         for content in self._contents:
             self._repo.create_blob(content)
         return self._root.write(self._repo) or str(self._repo.TreeBuilder().write())

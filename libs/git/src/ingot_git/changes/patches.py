@@ -101,7 +101,7 @@ def _changed_tree(
     removed: Collection[str],
     changed: Mapping[str, tuple[int, str]],
 ) -> str:
-    """Write the folders of the changed files; return the id of the tree. Raises ChangeRefused."""
+    """Write the folders of the changed files. Return the id of the tree. Raises ChangeRefused."""
     edit = TreeEdit(repo, root)
     try:
         for name in removed:

@@ -34,7 +34,7 @@ def replay(
     signer: Signer | None = None,
     cpu_seconds: float = tree_merges.CPU_SECONDS,
 ) -> str:
-    """Replay the commits of ``head`` that ``base`` lacks on ``base`` (full ids); return the new tip.
+    """Replay the commits of ``head`` that ``base`` lacks on ``base`` (full ids). Return the new tip.
 
     Blocks; may run git. A commit whose changes are already in the base is dropped, an empty commit is not.
     Merges are skipped: their commits are replayed themselves. ``ancestor`` is a merge base. Signatures of the

@@ -39,7 +39,7 @@ def copy_template(
     find_paths: FindPaths,
     signer: Signer | None = None,
 ) -> str:
-    """Create the first commit of ``branch`` from the latest files of ``source_branch``; return its id.
+    """Create the first commit of ``branch`` from the latest files of ``source_branch``. Return its id.
 
     ``fill`` is applied to contents and paths of files that match a pattern in ``PATTERNS``.
 
@@ -81,7 +81,7 @@ def _index(
     filled: Collection[str],
     fill: Callable[[str], str],
 ) -> pygit2.Index:
-    """Write the files of the new repository; return their index. Raises OutputTooLarge, RepositoryDamaged."""
+    """Write the files of the new repository. Return their index. Raises OutputTooLarge, RepositoryDamaged."""
     index, room = pygit2.Index(), MOST_BYTES
     for entry in files:
         path, oid = entry.path, pygit2.Oid(hex=entry.oid)

@@ -347,7 +347,7 @@ def _merge_ignoring_whitespace(
     config: Sequence[tuple[str, str]],
     budget: CpuBudget,
 ) -> Result:
-    """Merge with git-merge(1) and ``-Xignore-space-change``; return ``conflict`` if it fails, too.
+    """Merge with git-merge(1) and ``-Xignore-space-change``. Return ``conflict`` if it fails, too.
 
     git-merge-tree(1) lacks this option. git-merge(1) needs an index of all files, and a work tree with only
     the files that the merge changes.

@@ -91,7 +91,7 @@ def named_root(repo: pygit2.Repository, name: str) -> tuple[str, str]:
 
 
 def split_named_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]:
-    """Split `<ref>/<path>` and resolve the ref; return it and the rest, which may be empty.
+    """Split `<ref>/<path>` and resolve the ref. Return it and the rest, which may be empty.
 
     A first segment that is a full id is that object. Otherwise prefixes of segments are tried in this order:
 

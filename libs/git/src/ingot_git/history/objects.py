@@ -144,7 +144,7 @@ def initial_commit(
     message: str = "Initial commit\n",
     signer: Signer | None = None,
 ) -> str:
-    """Write files as the first commit of a new branch; return its id.
+    """Write files as the first commit of a new branch. Return its id.
 
     Raises:
         InvalidName: a path or the branch name is invalid; nothing was written.

@@ -39,7 +39,7 @@ class PlannedTree:
     entries: dict[bytes, "Entry | PlannedTree"]
 
     def write(self, repo: pygit2.Repository) -> str:
-        """Write the tree with its merged folders; return its id."""
+        """Write the tree with its merged folders. Return its id."""
         lines: list[tuple[bytes, bytes]] = []
         for name, one in self.entries.items():
             mode, oid = (_FOLDER, bytes.fromhex(one.write(repo))) if isinstance(one, PlannedTree) else one

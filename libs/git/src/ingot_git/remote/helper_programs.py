@@ -33,7 +33,7 @@ def program_path(name: str) -> str:
 
 
 def secrets_file(username: str, password: str) -> tuple[int, str]:
-    """Write user name and password to an anonymous file; return its descriptor and its path.
+    """Write user name and password to an anonymous file. Return its descriptor and its path.
 
     The caller closes the descriptor.
     """

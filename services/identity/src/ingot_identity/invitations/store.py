@@ -92,7 +92,7 @@ async def list_page(db: Executor, invited: Invited, page: Slice) -> tuple[Sequen
 
 
 async def end(db: Executor, invitation_id: int, invited: Invited) -> InvitationRow | None:
-    """End an invitation; return None if it had already ended."""
+    """End an invitation. Return None if it had already ended."""
     statement = (
         update(invitation)
         .where(invitation.c.id == invitation_id, invited.condition, _is_open())

@@ -49,7 +49,7 @@ async def create_default_team(tx: Tx, organization_id: int, owner_id: int) -> No
 
 
 async def edit(tx: Tx, presenter: Presenter, organization_id: int, changes: dict[str, Any]) -> AccountRow:
-    """Change only the columns in ``changes``; return the new row. Raises Invalid, NotFound."""
+    """Change only the columns in ``changes``. Return the new row. Raises Invalid, NotFound."""
     before = await lock_for_update(tx, organization_id)
     _check_contact(changes)
     if changes:

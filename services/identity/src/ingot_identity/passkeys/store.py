@@ -124,7 +124,7 @@ async def remove_all(db: Executor, account_id: int) -> int:
 
 
 async def use_challenge(db: Executor, sha256: bytes, expires_at: datetime) -> bool:
-    """Record the use of a challenge; return False if it was used before. Deletes expired ones."""
+    """Record the use of a challenge. Return False if it was used before. Deletes expired ones."""
     await db.execute(delete(used_challenge).where(used_challenge.c.expires_at <= now()))
     statement = transaction.insert(db, used_challenge).values(sha256=sha256, expires_at=expires_at)
     return (await db.execute(statement.on_conflict_do_nothing())).rowcount == 1

@@ -45,7 +45,7 @@ async def start(
     proved: bool = True,
     provider: ProviderSession | None = None,
 ) -> str:
-    """Sign the account in; return the secret. ``replaced`` is the secret of the browser's earlier session.
+    """Sign the account in. Return the secret. ``replaced`` is the secret of the browser's earlier session.
 
     ``proved``: the person gave a proof, so forms that need one ask for none at first.
     ``password_stamp`` is the stamp of the given password. Raises Denied if the password has changed since,

@@ -158,7 +158,7 @@ async def _create_imported(tx: Tx, organization_id: int, new: ImportTeam, actor:
 
 
 async def edit(tx: Tx, team_id: int, changes: dict[str, Any]) -> TeamRow:
-    """Change only the columns in ``changes``; return the new row. Raises Invalid, NotFound."""
+    """Change only the columns in ``changes``. Return the new row. Raises Invalid, NotFound."""
     team = await lock_team(tx, team_id)
     changes = {column: value for column, value in changes.items() if value != getattr(team, column)}
     if team.permission == TeamPermission.OWNER and changes.keys() & {

@@ -63,7 +63,7 @@ async def add(
     includes_all_repositories: bool = False,
     can_create_org_repo: bool = False,
 ) -> int | None:
-    """Insert a team; return its id, or None if the name is taken in any letter case."""
+    """Insert a team. Return its id, or None if the name is taken in any letter case."""
     statement = (
         insert(db, team)
         .values(

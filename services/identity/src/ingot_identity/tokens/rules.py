@@ -83,7 +83,7 @@ async def create(
     expires_at: datetime | None = None,
     repository_ids: Collection[int] = (),
 ) -> tuple[int, str]:
-    """Create a token; return its id and secret. No scopes mean all, no repositories no restriction.
+    """Create a token. Return its id and secret. No scopes mean all, no repositories no restriction.
 
     Raises Invalid.
     """

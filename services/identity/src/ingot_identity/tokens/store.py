@@ -87,7 +87,7 @@ class TokenRepositoryRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (), **values: Any) -> int:
-    """Insert a token, restricted to ``repository_ids`` if there are any; return its id."""
+    """Insert a token, restricted to ``repository_ids`` if there are any. Return its id."""
     statement = insert(access_token).values(account_id=account_id, created_at=now(), **values)
     token_id = int((await db.execute(statement.returning(access_token.c.id))).scalar_one())
     if repository_ids:

@@ -65,7 +65,7 @@ async def create_user(
     login_name: str = "",
     **details: Any,
 ) -> AccountRow:
-    """Create a user who may sign in at once; return the row. ``details`` are further columns. Raises Invalid.
+    """Create a user who may sign in at once. Return the row. ``details`` are further columns. Raises Invalid.
 
     ``created_at`` is for users who are imported from another server. ``login_name`` is the id of the person
     at the source.
@@ -170,7 +170,7 @@ async def edit_user_by_hand(
 async def rename_user(
     tx: Tx, presenter: Presenter, account_id: int, login: str, *, reserved_for: timedelta
 ) -> AccountRow:
-    """Rename a user, and reserve the old name for that long; return the new row.
+    """Rename a user, and reserve the old name for that long. Return the new row.
 
     Raises Invalid, NotFound.
     """

@@ -122,7 +122,7 @@ async def add(
 ) -> int:
     """Insert a review without text, and return its id. ``author_id`` 0: a request to the team.
 
-    ``target`` is as in ``target_values``.
+    ``target`` has the commit, the base branch and the merge base.
     """
     moment = now()
     values = {

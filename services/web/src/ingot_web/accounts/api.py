@@ -32,7 +32,7 @@ MATCHES = 50
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest, owner: str) -> Response[str]:
-    """Show the page of a user or organization; return their feed if the path ends like a feed."""
+    """Show the page of a user or organization. Return their feed if the path ends like a feed."""
     owner, ending = without_ending(owner)
     if ending:
         return await account_feed(request, owner, ending)

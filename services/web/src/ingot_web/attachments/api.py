@@ -64,7 +64,7 @@ def _link(stored: Any) -> str:
 async def send_with_files(
     frame: RepositoryFrame, form: Form, owner: str, method: str, path: str, body: Callable[[str], Any]
 ) -> Any:
-    """Send a text with files that are attached to ``owner``; return the response.
+    """Send a text with files that are attached to ``owner``. Return the response.
 
     ``body`` builds the text with links to the files. ``owner`` is an existing issue or comment. A comment on
     a line has no files, so its issue is the owner. Raises ApiError; then no file is kept.

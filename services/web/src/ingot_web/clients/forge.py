@@ -149,7 +149,7 @@ class Forge:
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
 
     async def change(self, method: str, service: str, path: str, body: Any = None) -> PeerAnswer:
-        """Send a change; return the raw response.
+        """Send a change. Return the raw response.
 
         Raises Invalid if the form left the name of the changed item empty.
         """

@@ -23,7 +23,7 @@ MOST_APPLICATIONS = 100
 async def create(
     tx: Tx, principal: Principal, fields: dict[str, Any], *, tls: bool
 ) -> tuple[OAuth2ApplicationRow, str]:
-    """Register an application of the caller; return its row and its secret.
+    """Register an application of the caller. Return its row and its secret.
 
     ``tls``: Ingot itself is served over https. Raises Invalid.
     """
@@ -46,7 +46,7 @@ async def create(
 async def edit(
     tx: Tx, principal: Principal, application_id: int, fields: dict[str, Any], *, tls: bool
 ) -> tuple[OAuth2ApplicationRow, str]:
-    """Change the given fields and replace the secret; return the row and the new secret.
+    """Change the given fields and replace the secret. Return the row and the new secret.
 
     Raises Invalid, and NotFound for the application of another user.
     """

@@ -54,7 +54,7 @@ async def needs_consent(db: Executor, consent: Consent, account: AccountRow) -> 
 
 
 async def give_consent(tx: Tx, consent: Consent, account_id: int, session_sha256: bytes) -> str:
-    """Grant the requested scopes; return the URL that passes the code to the application.
+    """Grant the requested scopes. Return the URL that passes the code to the application.
 
     Raises NotFound if the session or the application was deleted.
     """
@@ -121,7 +121,10 @@ async def introspect(
 
 
 async def revoke(tx: Tx, application: OAuth2ApplicationRow, secret: str) -> None:
-    """Revoke a token of the application (RFC 7009). A refresh token ends all tokens from the same code."""
+    """Revoke a token of the application (RFC 7009), and ignore an unknown one.
+
+    A refresh token takes all tokens of its code with it.
+    """
     row = await store.lock_token(tx, tokens.digest(secret))
     if row is None or row.application_id != application.id:
         return

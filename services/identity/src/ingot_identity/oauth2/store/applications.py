@@ -13,7 +13,7 @@ from ingot_identity.oauth2.store.tables import OAuth2ApplicationRow, oauth2_appl
 
 
 async def add(db: Executor, **values: Any) -> int:
-    """Insert an application; return its id."""
+    """Insert an application. Return its id."""
     statement = insert(oauth2_application).values(created_at=now(), **values)
     return int((await db.execute(statement.returning(oauth2_application.c.id))).scalar_one())
 

@@ -88,7 +88,7 @@ async def get(db: Executor, account_id: int, application_id: int) -> OAuth2Conse
 
 
 async def save(db: Executor, account_id: int, application_id: int, scopes: str) -> int:
-    """Record the consent of a user; return the id of the grant."""
+    """Record the consent of a user. Return the id of the grant."""
     statement = transaction.insert(db, oauth2_grant).values(
         account_id=account_id, application_id=application_id, scopes=scopes, created_at=now()
     )

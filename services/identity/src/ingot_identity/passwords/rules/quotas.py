@@ -1,4 +1,4 @@
-"""Limits requests of a network that send mail or create rows for anonymous callers."""
+"""Limits for anonymous requests from one network that send mail or create rows."""
 
 import hashlib
 

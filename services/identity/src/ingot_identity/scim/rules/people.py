@@ -28,7 +28,7 @@ class ScimPerson(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """Return the full name for the account."""
+        """Return the display name, or first and family name, cut to ``FULL_NAME_LENGTH``."""
         name = self.display_name or f"{self.first_name} {self.family_name}".strip()
         return name[:FULL_NAME_LENGTH].strip()
 

@@ -19,7 +19,7 @@ _BEARER = re.compile(r"bearer +(scim_[0-9a-f]{64})", re.IGNORECASE)
 
 
 async def create(tx: Tx, source_id: int, name: str) -> tuple[ScimTokenRow, str]:
-    """Create a token; return its row and its secret. Raises Invalid, Conflict, NotFound."""
+    """Create a token. Return its row and its secret. Raises Invalid, Conflict, NotFound."""
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
     await tx.advisory_lock(f"scim source {source_id}")

@@ -66,7 +66,7 @@ async def count(db: Executor, source_id: int) -> int:
 
 
 async def add(db: Executor, source_id: int, display_name: str, external_id: str) -> int:
-    """Insert a group; return its id."""
+    """Insert a group. Return its id."""
     values = {
         "source_id": source_id,
         "display_name": display_name,

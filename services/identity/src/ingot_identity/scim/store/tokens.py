@@ -11,7 +11,7 @@ from ingot_identity.scim.store.tables import ScimTokenRow, scim_token
 
 
 async def add(db: Executor, source_id: int, name: str, sha256: bytes) -> int:
-    """Insert a token; return its id."""
+    """Insert a token. Return its id."""
     values = {"source_id": source_id, "name": name, "sha256": sha256, "created_at": now()}
     return int((await db.execute(insert(scim_token).values(values).returning(scim_token.c.id))).scalar_one())
 

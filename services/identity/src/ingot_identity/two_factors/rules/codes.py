@@ -60,7 +60,10 @@ class TwoFactors:
         return Enrolment(secret, _totp(secret).get_provisioning_uri(account.login, f"Ingot {self._issuer}"))
 
     async def confirm(self, tx: Tx, account_id: int, code: str) -> list[str]:
-        """Turn the second factor on with a code of the app; return new recovery codes. Raises Invalid."""
+        """Turn the second factor on, and return new recovery codes.
+
+        Raises Invalid for a wrong code of the app, and if no enrolment has begun.
+        """
         await lock_for_update(tx, account_id)
         row = await store.get(tx, account_id)
         if row is None or row.confirmed_at is not None:

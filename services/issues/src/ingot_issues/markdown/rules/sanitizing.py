@@ -66,7 +66,7 @@ def _attribute(resolver: Resolver | None, tag: str, name: str, value: str) -> st
 
 
 def _target(resolver: Resolver | None, tag: str, value: str) -> str | None:
-    """Return the URL of a target, or None.
+    """Return the URL of a target, or None to drop the attribute.
 
     nh3 has already checked the scheme of the target. A URL that the resolver makes is checked here.
     """

@@ -116,9 +116,9 @@ async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> li
 
 
 async def _official(request: IssuesRequest, pull: AnyPull, rows: Sequence[ReviewRow]) -> list[bool | None]:
-    """Return whether each review counts now. None means the recorded value, also if repos does not respond.
+    """Return for each review whether it counts now. None: use the recorded value.
 
-    An imported review never counts.
+    That is so for settled and imported reviews, and while repos does not respond.
     """
     own = [row for row in rows if not row.original_author and not row.original_author_id]
     counting = [row for row in own if not pull.merged and row.state in MAY_COUNT]

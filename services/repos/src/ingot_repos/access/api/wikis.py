@@ -101,7 +101,10 @@ async def with_files(
 
 
 async def _create(request: RepositoryRequest, repository: ResolvedRepository) -> WikiRow:
-    """Create the wiki on the shard of its repository. Another request may create it at the same time."""
+    """Return the wiki, created on the shard of its repository by this request or by another one.
+
+    Raises NotFound.
+    """
     require_on_disk(request, repository)
     branch, shard = request.settings.default_branch, request.settings.shard
     async with request.db.transaction() as tx:

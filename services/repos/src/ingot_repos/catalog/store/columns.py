@@ -54,7 +54,7 @@ async def count_branches(db: Executor, repository_id: int) -> None:
 
 
 async def fill(db: Executor, after: int) -> int | None:
-    """Fill columns of at most ``BATCH`` rows with ids beyond ``after``; return the last id, or None if done.
+    """Fill columns of at most ``BATCH`` rows with ids beyond ``after``. Return the last id, or None if done.
 
     Licences are not in the database (see `list_without_licenses`). Locked rows are skipped until the next
     call: waiting for one row while holding locks on others could block every writer.

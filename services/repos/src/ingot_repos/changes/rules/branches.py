@@ -44,7 +44,7 @@ class BranchEditor:
             await self._apply(RefChange(BRANCHES + name, tip, commit))
 
     async def delete(self, name: str) -> str:
-        """Delete a branch; return its last commit.
+        """Delete a branch. Return its last commit.
 
         Raises Denied for the default branch. Raises NotFound, Conflict.
         """

@@ -177,7 +177,7 @@ class Pushes:
                 await asyncio.shield(self.settle(push_id))
 
     async def _add(self, values: dict[str, Any]) -> int:
-        """Add a journal entry while no job moves the repository; return its id.
+        """Add a journal entry while no job moves the repository. Return its id.
 
         A stale entry is ignored unless it belongs to a merge.
         """
@@ -242,7 +242,7 @@ class Pushes:
             return await refs.add_push(tx, **values, lease=now() + self._lease)
 
     async def sweep(self) -> int:
-        """Settle the entries that dead processes left; return their number.
+        """Settle the entries that dead processes left. Return their number.
 
         An entry that fails waits until its lease expires again; the others are settled.
         """

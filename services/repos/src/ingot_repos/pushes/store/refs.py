@@ -193,7 +193,7 @@ async def add_push(
     lease: datetime,
     shard: str = "",
 ) -> int:
-    """Insert a journal entry for refs that are about to move; return its id.
+    """Insert a journal entry for refs that are about to move. Return its id.
 
     With ``shard``, insert only if the repository is on that shard and no job moves it; return 0 otherwise.
     """
@@ -345,7 +345,7 @@ _REMOVE = PreparedWrite(delete(push).where(push.c.id == _PUSH))
 
 
 async def remove_push(db: Executor, push_id: int) -> bool:
-    """Remove a journal entry; return True if it existed."""
+    """Remove a journal entry. Return True if it existed."""
     return await _REMOVE.run(db, push_id=push_id) == 1
 
 

@@ -56,7 +56,7 @@ async def request_deletion_of_all(tx: Tx, jobs: Jobs, account_id: int, requested
 async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
     """Delete a repository; a job deletes its files later. Raises NotFound if it no longer exists.
 
-    The repository may have moved to another shard or become ready since ``row`` was read.
+    ``row`` may be outdated: shard and state are read again.
     """
     removed = await repositories.remove(tx, row.id)
     if removed is None:

@@ -154,7 +154,7 @@ class NetworkCopy:
             await self.report("copying")
 
     async def _pass(self, row: MemberRow) -> tuple[Contents, Path]:
-        """Fetch the files that the copy lacks; return the contents and the copy's path.
+        """Fetch the files that the copy lacks. Return the contents and the copy's path.
 
         Raises NotNow, GiveUp.
         """

@@ -85,7 +85,7 @@ PASSED = ("content-security-policy", "x-content-type-options", "content-disposit
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[Any]:
-    """Show the front page of a repository; return its feed if the path ends like a feed."""
+    """Show the front page of a repository. Return its feed if the path ends like a feed."""
     name, ending = without_ending(request.path_params["repo"])
     if ending:
         return await repository_feed(request, request.path_params["owner"], name, ending)

@@ -13,7 +13,10 @@ HOWS: tuple[str, ...] = get_args(How)
 
 
 def change_of(form: Form, *, is_pull: bool) -> EditIssues:
-    """Return the change. Raises Invalid if nothing is selected, or nothing would change."""
+    """Return the edits that the form selects.
+
+    Raises Invalid for no row, too many rows, or no edit.
+    """
     numbers = form.ids("number")
     if not 0 < len(numbers) <= MOST_EDITED:
         raise Invalid(f"select 1 to {MOST_EDITED} rows of the list")
