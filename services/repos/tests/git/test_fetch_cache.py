@@ -109,7 +109,7 @@ async def test_a_long_answer_is_kept_from_its_second_use_on(cache, tmp_path):
     for runs in (1, 2, 2, 2):
         assert await whole(ask(cache, source)) == b"".join(LONG)
         assert (source.runs, list(tmp_path.iterdir())) == (runs, [])
-    assert cache._used_bytes == LONG_BYTES
+    assert cache.usage.file_bytes == LONG_BYTES
 
 
 async def test_git_does_not_wait_for_a_client_whose_answer_goes_through_a_file(cache):
@@ -192,7 +192,7 @@ async def test_of_two_runs_of_the_same_one_file_is_kept(cache):
     assert {await reader for reader in readers} == {b"".join(LONG)}
     assert [source.runs for source in sources] == [1, 1]
     assert await whole(ask(cache, sources[0])) == b"".join(LONG)
-    assert (cache._used_bytes, len(cache._files)) == (LONG_BYTES, 1)
+    assert cache.usage[:2] == (LONG_BYTES, 1)
 
 
 async def test_a_client_that_leaves_disturbs_nobody_and_the_last_one_ends_git(cache):
@@ -207,7 +207,7 @@ async def test_a_client_that_leaves_disturbs_nobody_and_the_last_one_ends_git(ca
     source.gate.set()
     assert await whole(late) == b"".join(LONG)
     assert source.runs == 2
-    assert (cache._used_bytes, cache._files, cache._running) == (0, {}, {})
+    assert cache.usage == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("chunks", [[b"part"], LONG])
@@ -218,7 +218,7 @@ async def test_what_git_did_not_finish_is_not_kept_and_every_client_hears_of_it(
         streams = [ask(cache, source) for _ in range(2)]
         results = await asyncio.gather(*(whole(stream) for stream in streams), return_exceptions=True)
         assert [str(result) for result in results] == ["git failed"] * 2
-        assert (source.runs, cache._used_bytes, cache._running) == (runs, 0, {})
+        assert (source.runs, cache.usage) == (runs, (0, 0, 0, 0))
 
 
 async def test_what_changed_meanwhile_is_not_kept(cache):
@@ -227,7 +227,7 @@ async def test_what_changed_meanwhile_is_not_kept(cache):
         source.gate.set()
         for _ in range(3):
             await whole(ask(cache, source, chunks[0][:9], valid=False))
-        assert (source.runs, cache._used_bytes) == (3, 0)
+        assert (source.runs, cache.usage.file_bytes) == (3, 0)
 
 
 async def test_files_never_take_more_than_they_may(cache, tmp_path):
@@ -236,7 +236,7 @@ async def test_files_never_take_more_than_they_may(cache, tmp_path):
     for number in range(5):
         for _ in range(2):
             assert await whole(ask(cache, source, b"%d" % number)) == b"".join(LONG)
-        assert cache._used_bytes <= 3 * LONG_BYTES
+        assert cache.usage.file_bytes <= 3 * LONG_BYTES
     assert source.runs == 10
     await whole(ask(cache, source, b"4"))
     assert source.runs == 10
@@ -245,11 +245,11 @@ async def test_files_never_take_more_than_they_may(cache, tmp_path):
     tiny = FetchCache(tmp_path, max_bytes=LONG_BYTES - 1)
     streams = [ask(tiny, source) for _ in range(2)]  # it is longer than expected
     assert await asyncio.gather(*(whole(stream) for stream in streams)) == [b"".join(LONG)] * 2
-    assert (source.runs, tiny._used_bytes, tiny._files) == (12, 0, {})
+    assert (source.runs, tiny.usage) == (12, (0, 0, 0, 0))
     for limit, expected in ((0, 0), (100, 90)):
         unshared = FetchCache(tmp_path, max_bytes=limit)
         assert await whole(ask(unshared, Source([b"x"]), expected=expected)) == b"x"
-        assert not unshared._small
+        assert unshared.usage == (0, 0, 0, 0)
 
 
 async def test_git_waits_for_a_client_whose_answer_is_not_shared(cache):
@@ -296,7 +296,7 @@ async def test_a_client_that_is_left_behind_sends_no_other_file(tmp_path, monkey
     assert bytes(part) == b"".join(chunks)[part.offset : part.offset + part.count]
     with pytest.raises(GitTimedOut):
         await anext(slow)
-    assert cache._used_bytes == 0
+    assert cache.usage.file_bytes == 0
     with pytest.raises(OSError, match="Bad file descriptor"):
         bytes(part)
 
@@ -329,7 +329,7 @@ async def test_an_answer_that_nobody_wants_goes(cache, monkeypatch):
         await whole(ask(cache, source))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (cache._files, cache._used_bytes) == ({}, 0)
+    assert cache.usage == (0, 0, 0, 0)
 
 
 async def test_the_generation_changes_with_every_ref_and_with_packs(world, base):

@@ -32,6 +32,7 @@ from ingot_repos.catalog.store.upkeep import WRITES
 from ingot_repos.placement.rules.job_kinds import on_shard
 from ingot_repos.upkeep.jobs.upkeep import CHECK, DAMAGED, PACK, UNCHECKED
 from ingot_repos.upkeep.rules.examinations import examine_storage
+from ingot_testing.metrics import value_of
 
 from ..world import commit, git, work_tree
 
@@ -342,9 +343,9 @@ async def test_one_process_at_a_time_looks_which_repositories_are_due(world, bas
     UNCHECKED.labels(shard).set(7)
     async with world.database.exclusive(f"repos_measure_damage:{shard}"):
         await upkeep.measure()
-        assert UNCHECKED.labels(shard)._value.get() == 7
+        assert value_of(UNCHECKED, shard) == 7
     await upkeep.measure()
-    assert UNCHECKED.labels(shard)._value.get() == 1
+    assert value_of(UNCHECKED, shard) == 1
 
 
 async def test_a_repository_is_packed_after_a_push_of_very_many_refs(
@@ -430,7 +431,7 @@ async def test_damage_is_found_and_shown_and_touches_nothing_else(world, ann, ba
     assert "corrupt" in rows[damaged].damage
     assert str(world.folder) not in rows[damaged].damage
     await upkeep.measure()
-    assert DAMAGED.labels(world.settings.shard)._value.get() == 1
+    assert value_of(DAMAGED, world.settings.shard) == 1
     assert (await ann.get("/repos/ann/app/raw/a.txt")).text == "one\n"
     await upkeep.plan()
     assert await kinds(world) == []  # it is left for a day

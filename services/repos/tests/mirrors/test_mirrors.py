@@ -12,6 +12,7 @@ from ingot_git.storage.packs import repack_lock
 from ingot_repos.presentation.rules.intervals import pause_after, read_interval
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_repos.upkeep.jobs.maintenance import FAILING, LAG, Maintenance
+from ingot_testing.metrics import value_of
 
 from ..remote_world import Remote, answering, bare_source, files_limited_to, silent, status, wanting
 from ..world import commit, git
@@ -161,7 +162,7 @@ async def test_a_failure_is_kept_and_tried_again_later_and_later(world, bob, mir
         left = row.next_run_at - now()
         assert timedelta(minutes=pause - 1) < left <= timedelta(minutes=pause)
     await Maintenance(world.components.jobs, world.components.storage, world.settings.shard).measure()
-    assert FAILING.labels(world.settings.shard)._value.get() == 1
+    assert value_of(FAILING, world.settings.shard) == 1
     remote.answer = None
     await sync(world, bob)
     row = await row_of(world)
@@ -324,7 +325,7 @@ async def test_many_late_mirrors_are_each_taken_once_the_latest_first(world, bob
             await tx.execute(tables["mirror"].insert(), mirrors[start : start + 500])
             await tx.execute(tables["job"].insert(), jobs[start : start + 500])
     await Maintenance(world.components.jobs, world.components.storage, "shard-0").measure()
-    assert LAG.labels("shard-0")._value.get() >= 7200
+    assert value_of(LAG, "shard-0") >= 7200
     taken, statements = [], set()
     while True:
         with world.count_statements() as sent:

@@ -100,11 +100,11 @@ async def test_a_shard_that_is_unknown_or_disagrees_is_503(shards, ann):
     a, b, _ = shards
     here, there = ann
     await here.create("app", auto_init=True)
-    b.components.shards._origins["a"] = Origin("http://127.0.0.1:1")
+    b.components.shards.origins["a"] = Origin("http://127.0.0.1:1")
     assert (await there.get("/repos/ann/app/raw/README.md")).json()[
         "message"
     ] == "the shard of the repository does not answer"
-    b.components.shards._origins.clear()
+    b.components.shards.origins.clear()
     answer = await there.get("/repos/ann/app/raw/README.md")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     answer = await there.get("/repos/ann/app/raw/README.md", headers={"ingot-shard": "a"})

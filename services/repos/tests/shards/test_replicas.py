@@ -49,7 +49,7 @@ async def replicated(worlds, ann, **settings):
 
 def lose(world, name):
     """Let `world` not reach another shard; what it reached before."""
-    origins = world.components.shards._origins
+    origins = world.components.shards.origins
     before, origins[name] = origins[name], Origin(NOWHERE)
     return before
 
@@ -84,7 +84,7 @@ async def test_a_replica_answers_while_the_shard_of_the_repository_is_away(world
     new_tip = await commit(work)
     await git("push", "-q", f"{urls[0]}/ann/app.git", "master", cwd=work, person=ann)
     assert (await there.get("/repos/ann/app/branches/master")).status_code == 503
-    b.components.shards._origins["a"] = before
+    b.components.shards.origins["a"] = before
     assert (await there.get("/repos/ann/app/branches/master")).json()["commit"]["id"] == new_tip
     assert await bring_up(b) == (0, 1)
     lose(b, "a")
@@ -218,7 +218,7 @@ async def test_operators_see_a_replica_that_is_behind(worlds, ann):
     (line,) = await examine_storage(b.database, b.components.storage, b.components.objects, "b", repair=True)
     assert line.startswith("repos: the replica of ann/app on b is behind: ")
     assert b.components.storage.exists(app["id"])
-    b.components.shards._origins["a"] = before
+    b.components.shards.origins["a"] = before
     assert (await said(a, "list_all"))[-1].startswith("replica of ann/app on b: is behind: ")
 
 

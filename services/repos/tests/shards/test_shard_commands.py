@@ -105,7 +105,7 @@ async def test_a_shard_that_was_added_by_its_url_is_reached(worlds, monkeypatch)
     a, b, urls = worlds
     ann = a.user(1, "ann")
     await ann.create("app", auto_init=True)
-    b.components.shards._origins.clear()
+    b.components.shards.origins.clear()
     there = Person(b, ann.principal)
     assert (await there.get("/repos/ann/app/branches")).status_code == 503
     commands = ShardCommands(a.components.jobs, ["b"])

@@ -16,6 +16,7 @@ from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.store.deploy_keys import deploy_key
 from ingot_repos.catalog.store.tables import account
 from ingot_repos.transport.ssh.upstreams import AppUpstream
+from ingot_testing.metrics import value_of
 from ingot_testing.processes import free_port
 from ingot_wire.client import Origin
 
@@ -328,7 +329,7 @@ async def test_what_was_fetched_over_http_costs_no_git_over_ssh(ann, client_of, 
         code, said = await client.git("clone", "-q", url, f"copy{number}", cwd=tmp_path)
         assert code == 0, said
         assert (tmp_path / f"copy{number}" / "a.txt").read_text() == "one\n"
-        answers[url] = [fetch_cache.ANSWERS.labels(source)._value.get() for source in ("git", "memory")]
+        answers[url] = [value_of(fetch_cache.ANSWERS, source) for source in ("git", "memory")]
     assert [after - before for before, after in zip(*answers.values(), strict=True)] == [0, 2]
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from ingot_repos.catalog.store.counts import repository_count
 from ingot_repos.upkeep.jobs.maintenance import FAILING, Maintenance
+from ingot_testing.metrics import value_of
 
 from ..lfs_client import upload
 
@@ -45,13 +46,12 @@ async def test_one_process_at_a_time_counts_all_repositories(world, ann, mainten
 
 
 async def test_one_process_at_a_time_measures_mirrors(world, maintenance):
-    failing = FAILING.labels(world.settings.shard)
-    failing.set(7)
+    FAILING.labels(world.settings.shard).set(7)
     async with world.database.exclusive(f"repos_measure_mirrors:{world.settings.shard}"):
         await maintenance.measure()
-        assert failing._value.get() == 7
+        assert value_of(FAILING, world.settings.shard) == 7
     await maintenance.measure()
-    assert failing._value.get() == 0
+    assert value_of(FAILING, world.settings.shard) == 0
 
 
 async def test_one_process_at_a_time_frees_objects_of_lfs(world, ann):

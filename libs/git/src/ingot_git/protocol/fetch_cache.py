@@ -14,6 +14,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 from cachetools import LRUCache, TTLCache
@@ -38,6 +39,15 @@ MUCH, PAUSE = 4 * MIB, 0.02
 Start = Callable[[], AsyncGenerator[bytes, None]]
 
 
+class Usage(NamedTuple):
+    """The present content of a cache: bytes and number of its files, responses in memory, running fetches."""
+
+    file_bytes: int
+    files: int
+    in_memory: int
+    running: int
+
+
 class FetchCache:
     """The cached responses of one process.
 
@@ -53,6 +63,11 @@ class FetchCache:
         self._files: OrderedDict[bytes, Spool] = OrderedDict()
         self._small: LRUCache[bytes, bytes] = LRUCache(min(MEMORY_BYTES, max_bytes), getsizeof=len)
         self._recent: TTLCache[bytes, bool] = TTLCache(10_000, SECOND_USE_SECONDS)
+
+    @property
+    def usage(self) -> Usage:
+        """Return the present content."""
+        return Usage(self._used_bytes, len(self._files), len(self._small), len(self._running))
 
     def answer(
         self,

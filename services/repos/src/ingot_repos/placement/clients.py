@@ -40,7 +40,7 @@ class FileList(msgspec.Struct, frozen=True):
 
 
 class Shards:
-    """The other shards by name."""
+    """The other shards by name. ``origins`` are those of the settings."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class Shards:
         connect: Callable[[str], Origin],
         identity: ServiceIdentity,
     ) -> None:
-        self._origins, self._find, self._connect, self._identity = origins, find, connect, identity
+        self.origins, self._find, self._connect, self._identity = origins, find, connect, identity
         self._added = dict[str, AddedShard]()
         self._absent_until = dict[str, float]()
 
     @property
     def names(self) -> Sequence[str]:
         """Return the names in the settings."""
-        return list(self._origins)
+        return list(self.origins)
 
     def in_order(self, names: Sequence[str]) -> Sequence[str]:
         """Return shards with equal data in the order in which to ask them."""
@@ -70,8 +70,8 @@ class Shards:
 
     async def origin(self, name: str) -> Origin:
         """Return the address of a shard. Raises Unavailable if it is unknown."""
-        if name in self._origins:
-            return self._origins[name]
+        if name in self.origins:
+            return self.origins[name]
         shard = self._added.get(name)
         if shard is None or time.monotonic() > shard.at + URL_SECONDS:
             shard = await self._look_up(name)
@@ -137,7 +137,7 @@ class Shards:
         raise NotFound if answer.status == 404 else Unavailable(f"the shard {shard} answered {answer.status}")
 
     async def close(self) -> None:
-        for origin in (*self._origins.values(), *(one.origin for one in self._added.values())):
+        for origin in (*self.origins.values(), *(one.origin for one in self._added.values())):
             await origin.close()
 
 
