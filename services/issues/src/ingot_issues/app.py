@@ -63,6 +63,7 @@ from ingot_issues.merges.jobs.comparisons import ComparisonJobs
 from ingot_issues.merges.jobs.scheduled import ScheduledMerges
 from ingot_issues.milestones import api as milestones
 from ingot_issues.milestones import events as milestone_events
+from ingot_issues.notifications import events as notification_events
 from ingot_issues.notifications import internal as notices
 from ingot_issues.notifications.api import subscriptions as issue_subscriptions
 from ingot_issues.notifications.api import threads as notifications
@@ -238,6 +239,7 @@ def subscriptions(jobs: Jobs, presenter: Presenter) -> Subscriptions:
         ClosingEvents(jobs, presenter).subscriptions(),
         ReviewEvents(jobs).subscriptions(),
         ScheduledMergeEvents(jobs).subscriptions(),
+        notification_events.SUBSCRIPTIONS,
         export_events.subscriptions(jobs),
         import_events.subscriptions(jobs),
         time_events.SUBSCRIPTIONS,

@@ -10,6 +10,8 @@ from ingot_contracts.identity.accounts import User
 StatusState = Literal["pending", "success", "error", "failure", "warning", "skipped"]
 PASSED: frozenset[StatusState] = frozenset(("success", "skipped"))
 """States of a check that do not block a merge."""
+FAILED: frozenset[StatusState] = frozenset(("error", "failure"))
+"""States of a check whose failure people hear of."""
 NO_COMMIT = "0" * 40
 
 

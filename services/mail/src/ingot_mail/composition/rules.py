@@ -117,6 +117,8 @@ def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) ->
         lead = f"{actor} reviewed pull request #{notice.number}."
     elif source.is_opened:
         lead = f"{actor} opened {thing} #{notice.number}."
+    elif source.failed_head:
+        lead = f"A check of pull request #{notice.number} failed at {source.failed_head[:10]}."
     elif reason == "requested":
         lead = f"{actor} assigned {thing} #{notice.number} to you or asked you for a review."
     else:

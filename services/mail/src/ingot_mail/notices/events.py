@@ -3,6 +3,8 @@
 Handlers only write rows. Without an SMTP server they write none.
 """
 
+import uuid
+
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.consumers import Subscriptions
 from ingot_chassis.events.envelope import Envelope
@@ -18,6 +20,9 @@ from ingot_mail.mails.store import MailKind
 from ingot_mail.notices import rules as notices
 from ingot_mail.notices.rules import Notice
 from ingot_mail.preferences import store as preferences
+
+CHECKS = uuid.UUID("5f3c1c0e-6d0b-4c55-9a7e-3f1f6c1d2b90")
+"""The namespace of keys for mails about failed checks."""
 
 
 class MailEvents:
@@ -42,7 +47,7 @@ class MailEvents:
             notice = Notice(
                 MailKind.ISSUE, event.source, repository_id=event.repository_id, subject_id=event.issue_id
             )
-            self._wake(tx, await notices.queue(tx, envelope, notice, event.people))
+            self._wake(tx, await notices.queue(tx, envelope, notice, event.people, key=_key_of(event)))
 
     async def on_message_requested(self, tx: Tx, event: MessageRequested, envelope: Envelope) -> None:
         if await self._is_mailed(tx, envelope):
@@ -94,3 +99,13 @@ class MailEvents:
     def _wake(self, tx: Tx, count: int) -> None:
         if count:
             tx.on_commit(self._components.notified.set)
+
+
+def _key_of(event: PeopleNotified) -> str:
+    """Return a key by which several events queue one mail; empty for an event with mails of its own.
+
+    A run of checks can fail in many of them.
+    """
+    if not event.source.failed_head:
+        return ""
+    return str(uuid.uuid5(CHECKS, f"{event.issue_id} {event.source.failed_head}"))

@@ -25,14 +25,19 @@ class Notice(NamedTuple):
     subject_id: int = 0
 
 
-async def queue(db: Executor, envelope: Envelope, notice: Notice, people: Sequence[NotifiedPerson]) -> int:
-    """Queue a notice for those of these people who want it. Return the number of new mails."""
+async def queue(
+    db: Executor, envelope: Envelope, notice: Notice, people: Sequence[NotifiedPerson], *, key: str = ""
+) -> int:
+    """Queue a notice for those of these people who want it. Return the number of new mails.
+
+    Events with the same ``key`` queue one mail for each person; the default key is that of the event.
+    """
     if not people:
         return 0
     account_ids = {person.account_id for person in people}
     choices = await preferences.list_effective(db, account_ids, notice.repository_id)
     rows = [
-        _new_mail(envelope, notice, person.account_id, person.reason, planned)
+        _new_mail(envelope, notice, person.account_id, person.reason, planned, key=key)
         for person in people
         if (planned := plan(frequency_of(choices[person.account_id], person.reason), now())) is not None
     ]
@@ -46,11 +51,17 @@ async def queue_always(db: Executor, envelope: Envelope, notice: Notice, account
 
 
 def _new_mail(
-    envelope: Envelope, notice: Notice, account_id: int, reason: NoticeReason | str, planned: Plan
+    envelope: Envelope,
+    notice: Notice,
+    account_id: int,
+    reason: NoticeReason | str,
+    planned: Plan,
+    *,
+    key: str = "",
 ) -> NewMail:
     return NewMail(
         id=str(uuid.uuid4()),
-        event_id=envelope.id,
+        event_id=key or envelope.id,
         account_id=account_id,
         kind=notice.kind.value,
         reason=reason,

@@ -1,0 +1,59 @@
+"""Failed checks of pull requests: Bob (2) proposes, Ann (1) owns. Only mail hears of them."""
+
+import pytest
+
+from ingot_contracts.identity.accounts import User
+from ingot_contracts.issues.events import PeopleNotified
+from ingot_contracts.issues.notices import NoticeSource
+from ingot_contracts.repos.commits import CommitStatus
+from ingot_contracts.repos.events import StatusCreated
+from ingot_testing.service import emitted_events
+
+from ..builders import HEAD, NEXT, THEN, repository
+
+
+async def check(world, state="failure", sha=HEAD):
+    """Add a check to a commit."""
+    user = User(id=1, login="ann")
+    status = CommitStatus(
+        id=1, status=state, url="", context="ci", creator=user, created_at=THEN, updated_at=THEN
+    )
+    await world.deliver(StatusCreated(repository=repository(), sender=user, sha=sha, status=status))
+
+
+async def notices_of_checks(world):
+    """People and reasons of each notice of a failed check."""
+    events = [one for one in await emitted_events(world.db, PeopleNotified) if one.source.failed_head]
+    assert all(one.source == NoticeSource(failed_head=HEAD) for one in events)
+    return [[(person.account_id, person.reason) for person in one.people] for one in events]
+
+
+@pytest.mark.parametrize("state", ["failure", "error"])
+async def test_the_author_of_a_pull_request_hears_of_a_failed_check(world, state):
+    await world.propose_many("fix")
+    await world.work()
+    await check(world, state)
+    assert await notices_of_checks(world) == [[(2, "participating")]]
+
+
+@pytest.mark.parametrize("state", ["pending", "success", "warning", "skipped"])
+async def test_other_states_are_no_failure(world, state):
+    await world.propose_many("fix")
+    await check(world, state)
+    assert await notices_of_checks(world) == []
+
+
+async def test_a_check_of_another_commit_or_of_a_closed_pull_request_is_not_announced(world):
+    await world.propose_many("fix")
+    await check(world, sha=NEXT)
+    await world.call("PATCH", "/pulls/1", {"state": "closed"}, as_=2)
+    await check(world)
+    assert await notices_of_checks(world) == []
+
+
+async def test_an_author_who_unsubscribed_hears_nothing(world):
+    await world.propose_many("fix")
+    answer = await world.call("DELETE", "/issues/1/subscriptions/bob", as_=2)
+    assert answer.status_code < 300, answer.text
+    await check(world)
+    assert await notices_of_checks(world) == []
