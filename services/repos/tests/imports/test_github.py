@@ -6,6 +6,7 @@ fields that its description marks as required, and null where it allows null.
 
 import json
 import time
+from datetime import timedelta
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -477,3 +478,35 @@ async def test_a_source_that_repeats_a_page_or_lies_about_counts_comes_to_an_end
 )
 def test_the_api_of_github_com_has_a_host_of_its_own(site, root):
     assert api_root(site) == root
+
+
+async def test_a_repeat_reads_what_changed_since_the_last_run(world, bob, source):
+    repository_id = await migrate(world, bob, source, pull_requests=True)
+    await read_all(bob, repository_id)
+    started = (await world.rows("import_source"))[0].started_at
+
+    async def repeated():
+        source.requests.clear()
+        answer = await bob.post(f"/repos/migrate/{repository_id}/again", {})
+        assert answer.status_code == 202, answer.text
+        assert await world.components.import_workers.step() == 1
+        objects = await read_all(bob, repository_id)
+        lists = ("/source/issues", "/source/issues/comments", "/source/pulls")
+        queries = [(one.path, parse_qs(one.query)) for one in source.api_calls()]
+        return objects, [(path, query.get("since")) for path, query in queries if path.endswith(lists)]
+
+    objects, lists = await repeated()
+    since = [(started - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")]
+    assert {path.rpartition("/source/")[2] for path, _ in lists} == {"issues", "issues/comments"}
+    assert [one for _, one in lists] == [since] * len(lists)
+    assert [one["number"] for one in objects["pulls"]] == [2]
+
+    conflict = {"kind": "issue", "number": 1, "name": "", "fields": ["title"]}
+    before = (await world.rows("import_source"))[0]
+    async with world.database.transaction() as tx:
+        table = world.database.metadata.tables["import_conflict"]
+        values = {**conflict, "repository_id": repository_id, "fields": '["title"]'}
+        await tx.execute(table.insert().values(values))
+    _, lists = await repeated()
+    assert [one for _, one in lists] == [since] * len(lists)
+    assert (await world.rows("import_source"))[0].since == before.since

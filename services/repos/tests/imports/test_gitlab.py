@@ -6,6 +6,7 @@ The shapes are those of the documentation of GitLab's REST API, version 4, of Gi
 
 import json
 import time
+from datetime import timedelta
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import pytest
@@ -403,3 +404,18 @@ async def test_a_dry_run_is_about_data_next_to_git(bob, source):
     form = {"clone_addr": source.url("group/sub/proj.git"), "repo_name": "copy", "dry_run": True}
     refused = await bob.post("/repos/migrate", form)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "dry_run")
+
+
+async def test_a_repeat_reads_what_changed_since_the_last_run(world, bob, source):
+    repository_id = await migrate(world, bob, source)
+    await read_all(bob, repository_id)
+    started = (await world.rows("import_source"))[0].started_at
+    source.requests.clear()
+    assert (await bob.post(f"/repos/migrate/{repository_id}/again", {})).status_code == 202
+    assert await world.components.import_workers.step() == 1
+    await read_all(bob, repository_id)
+    since = [(started - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")]
+    targets = [urlsplit(target) for _, target, _ in source.requests]
+    issues = [parse_qs(one.query) for one in targets if one.path.endswith("/issues")]
+    assert issues
+    assert [one.get("updated_after") for one in issues] == [since] * len(issues)

@@ -1,6 +1,6 @@
 """SQL for what an import brings next to git, and for what it had brought when it is repeated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -56,6 +56,9 @@ import_source = Table(
     Column("people", Text, nullable=False, default="{}", server_default="{}"),
     # The name of the uploaded archive that is imported (see ``Storage.archive_folder``).
     Column("archive", String(36)),
+    # When the last run began, and the time behind which a repeat reads changes. Null in earlier releases.
+    Column("started_at", UtcDateTime),
+    Column("since", UtcDateTime),
 )
 
 # What the source had at the last run: the commit of a ref, or JSON of a release.
@@ -108,6 +111,8 @@ class SourceRow(TypedRow):
     pull_offset: int | None
     people: str
     archive: str | None
+    started_at: datetime | None
+    since: datetime | None
 
 
 class ConflictRow(TypedRow):
@@ -146,6 +151,7 @@ async def add(
             maps_people=maps_people,
             people=msgspec.json.encode(people).decode(),
             archive=archive,
+            started_at=now(),
         )
     )
 
@@ -244,6 +250,13 @@ async def list_conflicts(db: Executor, repository_id: int, page: Slice) -> tuple
     columns = (*order, import_conflict.c.fields)
     statement = select(*columns).where(import_conflict.c.repository_id == repository_id)
     return await fetch_page(db, statement, page, ConflictRow, *order)
+
+
+async def has_conflicts(db: Executor, repository_id: int, kinds: Collection[ConflictKind]) -> bool:
+    statement = select(import_conflict.c.kind).where(
+        import_conflict.c.repository_id == repository_id, import_conflict.c.kind.in_(kinds)
+    )
+    return (await db.execute(statement.limit(1))).first() is not None
 
 
 async def count_conflicts(db: Executor, repository_id: int) -> int:

@@ -4,6 +4,7 @@ A further one is a module, and an entry here and in ``SOURCES``.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,7 +27,8 @@ class Family(NamedTuple):
     """An API.
 
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
-    ``open`` returns the repository with the offset of its pull requests, or None. ``open_organization`` gets
+    ``open`` returns the repository with the offset of its pull requests, or None, and the time since which
+    issues, pull requests and comments changed, if the source can list them by it, or None. ``open_organization`` gets
     the name of one. Below ``heads`` git has heads of pull requests by number.
     ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
@@ -36,7 +38,7 @@ class Family(NamedTuple):
 
     address_of: Callable[[str], Address]
     api_root: Callable[[str], str]
-    open: Callable[[SourceHttp, Address, int | None], Source]
+    open: Callable[[SourceHttp, Address, int | None, datetime | None], Source]
     open_organization: Callable[[SourceHttp, str], SourceOrganization]
     heads: str = PULLS
     token_scheme: str = "Bearer"  # noqa: S105 - no secret
@@ -46,21 +48,29 @@ class Family(NamedTuple):
     costs: Mapping[Kind, float] = MappingProxyType({})
 
 
-def _open_gitea(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
+def _open_gitea(
+    http: SourceHttp, address: Address, _pull_offset: int | None, _since: datetime | None
+) -> Source:
     return gitea.GiteaRepository(http, address.owner, address.name)
 
 
-def _open_gogs(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
+def _open_gogs(
+    http: SourceHttp, address: Address, _pull_offset: int | None, _since: datetime | None
+) -> Source:
     return gitea.GiteaRepository(http, address.owner, address.name, is_gogs=True)
 
 
-def _open_github(http: SourceHttp, address: Address, _pull_offset: int | None) -> Source:
-    return github.GithubRepository(http, address.owner, address.name)
+def _open_github(
+    http: SourceHttp, address: Address, _pull_offset: int | None, since: datetime | None
+) -> Source:
+    return github.GithubRepository(http, address.owner, address.name, since)
 
 
-def _open_gitlab(http: SourceHttp, address: Address, pull_offset: int | None) -> Source:
+def _open_gitlab(
+    http: SourceHttp, address: Address, pull_offset: int | None, since: datetime | None
+) -> Source:
     path = f"{address.owner}/{address.name}"
-    return gitlab.GitlabRepository(http, address.site, path, pull_offset)
+    return gitlab.GitlabRepository(http, address.site, path, pull_offset, since)
 
 
 _GITEA = Family(site_address, gitea.api_root, _open_gitea, GiteaOrganization)._replace(

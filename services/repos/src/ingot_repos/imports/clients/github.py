@@ -3,8 +3,9 @@
 Facts are from the description of the REST API, version 2022-11-28: https://docs.github.com/rest
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from urllib.parse import quote, urlsplit
 
 from ingot_contracts.repos.imports import ImportedDependency
@@ -34,7 +35,14 @@ from ingot_repos.imports.clients.github_answers import (
 )
 from ingot_repos.imports.clients.http import SourceHttp, each
 from ingot_repos.imports.clients.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
-from ingot_repos.imports.clients.source import Kind, PersonKey, SourcePage, SourceRules, SourceSettings
+from ingot_repos.imports.clients.source import (
+    Kind,
+    Listed,
+    PersonKey,
+    SourcePage,
+    SourceRules,
+    SourceSettings,
+)
 
 HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
 DETAILED_PAGE_SIZE = 10
@@ -50,6 +58,8 @@ _LISTS: Mapping[Kind, ListPage] = {
     "releases": ListPage("/releases", {}),
 }
 """Lists below the path of the repository. GitHub tracks no times."""
+BY_TIME: tuple[Kind, ...] = ("issues", "pulls", "comments", "dependencies")
+"""Kinds of which GitHub lists those that changed since a time. A new reaction is no change."""
 
 
 COSTS: Mapping[Kind, float] = {
@@ -75,8 +85,8 @@ def api_root(site: str) -> str:
 class GithubRepository:
     """A repository of GitHub."""
 
-    def __init__(self, http: SourceHttp, owner: str, name: str) -> None:
-        self._http, self._pages = http, LinkedPages(http)
+    def __init__(self, http: SourceHttp, owner: str, name: str, since: datetime | None = None) -> None:
+        self._http, self._pages, self._since = http, LinkedPages(http), since
         self._path = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
 
     async def pull_offset(self) -> int:
@@ -120,6 +130,11 @@ class GithubRepository:
 
     def _where(self, kind: Kind, place: str) -> ListPage:
         where = _LISTS[kind]
+        if self._since is not None and kind in BY_TIME:
+            # Only the list of issues, which has pull requests too, can be limited.
+            path = _LISTS["issues"].path if kind == "pulls" else where.path
+            since = self._since.strftime("%Y-%m-%dT%H:%M:%SZ")
+            where = where._replace(path=path, query={**where.query, "since": since})
         return where._replace(path=self._path + where.path, place=place)
 
     async def _labels(self, where: ListPage) -> SourcePage:
@@ -153,10 +168,16 @@ class GithubRepository:
         )
 
     async def _pulls(self, where: ListPage) -> SourcePage:
-        numbered, following = await self._pages.page(where, list[NumberedPull])
-        details = await each([self._details(one.number) for one in numbered])
+        listed: Sequence[Listed]
+        if self._since is None:
+            pulls, following = await self._pages.page(where, list[NumberedPull])
+            listed, numbers = pulls, [one.number for one in pulls]
+        else:
+            issues, following = await self._pages.page(where, list[IssueAnswer])
+            listed, numbers = issues, [one.number for one in issues if one.pull_request != NOTHING]
+        details = await each([self._details(number) for number in numbers])
         return source_page(
-            numbered,
+            listed,
             following,
             addresses=await self._addresses(user for one in details for user in one.users()),
             pulls=[pull_of(one) for one in details],

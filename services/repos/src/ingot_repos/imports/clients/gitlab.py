@@ -5,6 +5,7 @@ Facts are from the documentation of the REST API, version 4, of GitLab 18: https
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from urllib.parse import quote
 
 from ingot_repos.imports.clients.gitlab_answers import (
@@ -48,6 +49,8 @@ _LISTS: Mapping[Kind, ListPage] = {
     "releases": ListPage("/releases", {"order_by": "created_at", "sort": "asc"}),
 }
 """Lists below the path of the project. Comments and times come with issues and merge requests."""
+BY_TIME: tuple[Kind, ...] = ("issues", "pulls")
+"""Kinds of which GitLab lists those that changed since a time."""
 
 
 COSTS: Mapping[Kind, float] = {
@@ -79,9 +82,16 @@ def offset_above(highest: int) -> int:
 class GitlabRepository:
     """A project of GitLab. ``pull_offset`` is that of the import, or None before it is known."""
 
-    def __init__(self, http: SourceHttp, site: str, path: str, pull_offset: int | None) -> None:
+    def __init__(
+        self,
+        http: SourceHttp,
+        site: str,
+        path: str,
+        pull_offset: int | None,
+        since: datetime | None = None,
+    ) -> None:
         self._http, self._pages, self._root = http, LinkedPages(http), api_root(site)
-        self._offset = pull_offset
+        self._offset, self._since = pull_offset, since
         self._path = f"/projects/{quote(path, safe='')}"
 
     async def pull_offset(self) -> int:
@@ -123,6 +133,9 @@ class GitlabRepository:
 
     def _where(self, kind: Kind, place: str) -> ListPage:
         where = _LISTS[kind]
+        if self._since is not None and kind in BY_TIME:
+            since = self._since.strftime("%Y-%m-%dT%H:%M:%SZ")
+            where = where._replace(query={**where.query, "updated_after": since})
         return where._replace(path=self._path + where.path, place=place)
 
     async def _labels(self, where: ListPage) -> SourcePage:

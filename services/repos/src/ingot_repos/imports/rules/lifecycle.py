@@ -6,6 +6,7 @@ kind of the job call imports migrations.
 """
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -15,6 +16,7 @@ from ingot_chassis.errors import Conflict
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.repos.events import ImportFetched, ImportFinished, ImportRequested, RepositoryCreated
+from ingot_contracts.repos.imports import ConflictKind
 from ingot_git.remote.remote import Reason
 from ingot_repos.catalog.rules.limits import require_room
 from ingot_repos.catalog.store import accounts, repositories
@@ -23,6 +25,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.imports import store as sources
+from ingot_repos.imports.store import SourceRow
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.presentation.rules.announcements import current_row
@@ -43,6 +46,12 @@ PERMANENT: frozenset[Reason] = frozenset(("archive", "broken", "format", "refuse
 """Reasons for which an archive fails again."""
 OF_ISSUES: dict[str, bool] = {"issues_enabled": True, "pulls_enabled": True}
 """Columns of a repository that are off while data next to git is imported."""
+
+
+BY_TIME: tuple[ConflictKind, ...] = ("issue", "pull", "comment", "review")
+"""Kinds of which some sources list those that changed since a time."""
+MARGIN = timedelta(hours=1)
+"""Limit of the difference between the clock of a source and that of this server."""
 
 
 class Migrate(msgspec.Struct, frozen=True):
@@ -363,6 +372,7 @@ async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None
     ):
         raise Conflict("the migration is not done")
     await imports.change_remote(tx, row.id, sealed=new.sealed, user_id=new.user_id)
+    since = await _next_since(tx, source) if source is not None else None
     await sources.remove_conflicts(tx, row.id)
     if source is not None:
         await sources.change(
@@ -376,8 +386,20 @@ async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None
             maps_people=new.maps_people,
             map_logins=new.map_logins,
             people=msgspec.json.encode(new.people).decode(),
+            since=since,
+            started_at=now(),
         )
     await _start(tx, jobs, row.id, row.shard)
+
+
+async def _next_since(tx: Tx, source: SourceRow) -> datetime | None:
+    """Return the time behind which a repeat reads changes: the beginning of the last run.
+
+    Objects with conflicts are reported by each run, so a run that had some is read again.
+    """
+    if source.started_at is None or await sources.has_conflicts(tx, source.repository_id, BY_TIME):
+        return source.since
+    return source.started_at - MARGIN
 
 
 async def complete_repeat(tx: Tx, jobs: Jobs, job: Job, presenter: Presenter, row: RepositoryRow) -> bool:

@@ -82,7 +82,7 @@ class SourceOpener:
         family = _family(source.service)
         address = family.address_of(remote.url)
         async with self._open(family, address.site, login, memory) as http:
-            yield family.open(http, address, source.pull_offset)
+            yield family.open(http, address, source.pull_offset, source.since)
 
     @asynccontextmanager
     async def open_new(self, service: str, remote: RemoteUrl) -> AsyncIterator[Source]:
@@ -93,7 +93,7 @@ class SourceOpener:
         family = _family(service)
         address = family.address_of(remote.url)
         async with self._open(family, address.site, login, SourceMemory()) as http:
-            yield family.open(http, address, None)
+            yield family.open(http, address, None, None)
 
     @asynccontextmanager
     async def open_organization(
