@@ -374,3 +374,61 @@ async def test_a_token_needs_the_scope_of_issues(world, ann, app):
     code = ann.but(scopes=frozenset({"write:repository"}))
     assert (await code.get("/repos/ann/app/export/archive")).status_code == 403
     assert (await code.post("/repos/ann/app/export")).status_code == 403
+
+
+async def test_settings_and_rules_come_out_and_go_in_again(world, ann, bob, app, tmp_path):
+    await bob.create("mine")
+    await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob", {"permission": "write"})
+    settings = {
+        "website": "https://lamps.example.org",
+        "allow_rebase": False,
+        "default_merge_style": "squash",
+        "has_wiki": False,
+        "default_delete_branch_after_merge": True,
+        "ignore_whitespace_conflicts": True,
+    }
+    edited = await ann.call("PATCH", "/api/v1/repos/ann/app", settings)
+    assert edited.status_code == 200, edited.text
+    branch = {
+        "rule_name": "release/*", "enable_push": True, "enable_push_whitelist": True,
+        "push_whitelist_usernames": ["ann", "bob"], "required_approvals": 2,
+        "enable_status_check": True, "status_check_contexts": ["ci/*"], "protected_file_patterns": "*.lock",
+    }  # fmt: skip
+    added = await ann.post("/repos/ann/app/branch_protections", branch)
+    assert added.status_code == 201, added.text
+    tag = {"name_pattern": "v*", "whitelist_usernames": ["ann"]}
+    assert (await ann.post("/repos/ann/app/tag_protections", tag)).status_code == 201
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    (tmp_path / "a.zip").write_bytes(answer.content)
+
+    root = ann.but(admin=True)
+    copied = await send(root, tmp_path / "a.zip", "?name=copy&map_logins=true")
+    assert copied.status_code == 201, copied.text
+    assert await world.components.import_workers.step() == 1
+    await read_all(ann, copied.json()["id"])
+    for path in ("branch_protections", "tag_protections"):
+        [was] = (await ann.get(f"/repos/ann/app/{path}")).json()
+        [copy] = (await ann.get(f"/repos/ann/copy/{path}")).json()
+        others = {"id", "created_at", "updated_at"}
+        assert {key: copy[key] for key in copy if key not in others} == {
+            key: was[key] for key in was if key not in others
+        }
+    copy = (await ann.get("/repos/ann/copy")).json()
+    assert {name: copy[name] for name in settings} == settings
+
+
+async def test_an_archive_of_an_earlier_release_has_no_settings(world, ann, app, tmp_path):
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    source = io.BytesIO(answer.content)
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(tmp_path / "a.zip", "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "manifest.json":
+                manifest = msgspec.json.decode(content)
+                for field in ("settings", "branch_rules", "tag_rules"):
+                    del manifest[field]
+                content = msgspec.json.encode(manifest)
+            new.writestr(name, content)
+    assert (await send(ann, tmp_path / "a.zip", "?name=copy")).status_code == 201
+    await world.components.import_workers.step()
+    assert (await ann.get("/repos/ann/copy/branch_protections")).json() == []

@@ -22,6 +22,7 @@ from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
+from ingot_repos.archives.rules.settings import read_settings
 from ingot_repos.archives.rules.writer import ArchiveWriter
 from ingot_repos.archives.store import ExportRow, PageCount
 from ingot_repos.catalog.store import repositories, wikis
@@ -177,6 +178,8 @@ class ExportJobs:
             counts["releases"] = PageCount(objects=await self._add_releases(row, writer, people))
             async with self._db.read() as db:
                 names = await topics.names_of(db, repository.id)
+                archived = await read_settings(db, self._presenter.repository(repository))
+            people |= {one.key: one for one in archived.people}
             manifest = Manifest(
                 version=VERSION,
                 created_at=now(),
@@ -188,6 +191,9 @@ class ExportJobs:
                 private=repository.private,
                 topics=list(names),
                 counts={kind: count.objects for kind, count in counts.items()},
+                settings=archived.settings,
+                branch_rules=archived.branch_rules,
+                tag_rules=archived.tag_rules,
                 files=[],
             )
             await asyncio.to_thread(writer.add_people, list(people.values()))

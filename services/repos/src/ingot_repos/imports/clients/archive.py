@@ -39,6 +39,7 @@ from ingot_repos.imports.clients.archive_layout import (
     people_in,
     without_files,
 )
+from ingot_repos.imports.clients.gitea_answers import branch_rule_of, settings_of, tag_rule_of
 from ingot_repos.imports.clients.source import (
     SOURCES,
     Kind,
@@ -259,11 +260,31 @@ class ArchiveSource:
 
     async def settings(self) -> SourceSettings:
         manifest = await self._read_manifest()
-        return SourceSettings(topics=manifest.topics, description=manifest.description)
+        if manifest.settings is None:
+            return SourceSettings(topics=manifest.topics, description=manifest.description)
+        settings = settings_of(manifest.settings, manifest.topics)
+        return msgspec.structs.replace(settings, description=manifest.description)
 
     async def rules(self) -> SourceRules:
-        """Return no rules: archives have none."""
-        return SourceRules()
+        """Return the rules, and the addresses of the people in the archive who have their logins."""
+        manifest = await self._read_manifest()
+        branches = [branch_rule_of(one) for one in manifest.branch_rules]
+        tags = [tag_rule_of(one) for one in manifest.tag_rules]
+        groups = [group for one in branches for group in one.people.values()]
+        names = {name.lower() for group in (*groups, *(one.people for one in tags)) for name in group}
+        people = await self._read_people() if names else {}
+        addresses = {key: email for key, email in people.items() if key[1].lower() in names}
+        return SourceRules(branches=branches, tags=tags, addresses=addresses)
+
+    async def _read_people(self) -> dict[PersonKey, str]:
+        def read() -> dict[PersonKey, str]:
+            with open_archive(self._path) as archive:
+                return archive.people()
+
+        if self._people is None:
+            with _faults():
+                self._people = await asyncio.to_thread(read)
+        return self._people
 
     async def count(self, kind: Kind) -> int | None:
         return (await self._read_manifest()).counts.get(kind)

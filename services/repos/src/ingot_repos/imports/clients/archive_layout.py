@@ -21,6 +21,7 @@ from ingot_contracts.repos.imports import (
     ImportedTime,
 )
 from ingot_repos.imports.clients.answers import Count, Id, Size
+from ingot_repos.imports.clients.gitea_answers import BranchRuleAnswer, RepositoryAnswer, TagRuleAnswer
 from ingot_repos.imports.clients.source import KINDS, Kind, PersonKey, SourceRelease
 
 FORMAT: Literal["ingot-archive"] = "ingot-archive"
@@ -63,7 +64,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. ``files`` are all files except the manifest itself.
 
     ``service`` and ``url`` name the repository at its source. ``pull_offset`` is in the numbers of pull
-    requests, but not in those of their heads in git.
+    requests, but not in those of their heads in git. Archives of earlier releases have no settings or rules.
     """
 
     format: Literal["ingot-archive"] = FORMAT
@@ -78,6 +79,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     topics: Annotated[list[str], msgspec.Meta(max_length=100)] = []
     pull_offset: Count = 0
     counts: dict[str, Count] = {}
+    settings: RepositoryAnswer | None = None
+    branch_rules: Annotated[list[BranchRuleAnswer], msgspec.Meta(max_length=1_000)] = []
+    tag_rules: Annotated[list[TagRuleAnswer], msgspec.Meta(max_length=1_000)] = []
     files: list[ArchivedFile]
 
 

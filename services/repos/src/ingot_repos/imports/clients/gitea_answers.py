@@ -280,13 +280,14 @@ class TagRuleAnswer(msgspec.Struct):
     whitelist_usernames: _Names | None = None
 
 
-_PEOPLE_OF_RULES = (
+PEOPLE_OF_RULES = (
     "push_whitelist_usernames",
     "force_push_allowlist_usernames",
     "merge_whitelist_usernames",
     "approvals_whitelist_username",
     "bypass_allowlist_usernames",
 )
+"""Fields of a rule that have logins."""
 
 
 class ReleaseAnswer(msgspec.Struct):
@@ -332,7 +333,7 @@ def settings_of(repository: RepositoryAnswer, topics: list[str]) -> SourceSettin
 
 def branch_rule_of(rule: BranchRuleAnswer) -> SourceBranchRule:
     fields = msgspec.structs.asdict(rule)
-    people = {name: fields.pop(name) or [] for name in _PEOPLE_OF_RULES}
+    people = {name: fields.pop(name) or [] for name in PEOPLE_OF_RULES}
     names, priority = (fields.pop("rule_name"), fields.pop("branch_name")), fields.pop("priority")
     fields["status_check_contexts"] = fields["status_check_contexts"] or []
     return SourceBranchRule(pattern=names[0] or names[1], priority=priority, fields=fields, people=people)
