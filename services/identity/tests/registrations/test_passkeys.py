@@ -13,7 +13,7 @@ from ingot_identity.two_factors import store as two_factors
 from ..applications import forms
 from ..invitations.visitors import INVITED, invite
 from ..mailbox import Mailbox
-from ..passkeys.authenticator import USER_PRESENT, Authenticator, options_of, unb64, use
+from ..passkeys.authenticator import USER_PRESENT, Authenticator, add_passkey, options_of, unb64, use
 from ..passkeys.test_passkeys import codes_on, forget_proofs
 from ..world import PASSWORD
 from .visitors import BITS, REGISTER, SIGN_UP, Visitor, solve
@@ -280,6 +280,18 @@ async def test_the_last_passkey_stays_while_it_is_the_only_way_in(site, nora):
     assert (refused.status_code, "set a password first" in refused.text) == (409, True)
     assert await rows_of(site) == ({"nora"}, 1, 10)
     assert options_of(page)["authenticatorSelection"]["residentKey"] == "required"
+
+
+async def test_a_second_passkey_must_sign_in_alone_too_and_frees_the_first(site, nora):
+    visitor, _ = nora
+    _, refused = await add_passkey(visitor, flags=USER_PRESENT)
+    assert (refused.status_code, await rows_of(site)) == (403, ({"nora"}, 1, 10))
+    second, _ = await add_passkey(visitor)
+    page = await visitor.get("/login/passkeys")
+    number = next(n for n, (_, fields) in enumerate(forms(page.text)) if "id" in fields)
+    await visitor.submit(page, number, do="delete")
+    assert await rows_of(site) == ({"nora"}, 1, 10)
+    assert "as <strong>nora" in await use_passkey(Visitor(site, "nora"), second)
 
 
 async def test_an_old_session_asks_for_the_passkey(site, nora):

@@ -1,4 +1,4 @@
-"""What a form to register brings: a password, or a passkey in its place."""
+"""The credentials in a form to register: a password, or a passkey in its place."""
 
 from collections.abc import Mapping
 
