@@ -325,7 +325,6 @@ async def test_a_worker_with_room_left_waits_for_news_after_a_claim(database, mo
     assert claims == [1, 1, 1]
 
 
-@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # where every statement is counted
 async def test_a_job_without_an_effect_is_ended_by_one_statement(database):
     jobs = Jobs(database)
     await add(jobs)

@@ -89,7 +89,7 @@ async def test_a_row_is_the_same_wherever_it_is_read(database, way):
     await add(database, "a", "b", "c")
     if way != "short":
         database.short_reads = None
-    database.uses_sqlite_driver = way != "SQLAlchemy"
+    database.uses_drivers = way != "SQLAlchemy"
     async with database.read() as db:
         first, other = await BY_IDS.all(db, ids=["a", "c"], at=MOMENT)
         alone = await BY_IDS.first(db, ids=["b"], at=MOMENT)

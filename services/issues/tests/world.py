@@ -240,7 +240,7 @@ class World:
         return [branch for branch in branches if branch not in self.repos.branches]
 
     async def sql(self, path: str) -> list[str]:
-        """The SQL statements of one GET, those apart that PostgreSQL's driver prepares."""
+        """The SQL statements of one GET."""
         with count_statements(self.db) as statements:
             assert (await self.call("GET", path)).status_code == 200
         return [statement for statement, _ in statements]

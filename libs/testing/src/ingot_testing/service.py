@@ -110,10 +110,26 @@ async def _outbox_rows(database: Database) -> list[Any]:
 
 @contextmanager
 def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
-    """Yield a list that grows with every statement of SQLAlchemy inside the block, with its parameters.
+    """Yield a list that grows with every statement inside the block, with its parameters.
 
-    On PostgreSQL, prepared statements go to the driver and are missing. On SQLite the list is complete,
-    because all statements use SQLAlchemy inside the block.
+    It is complete on both databases, because all statements use SQLAlchemy inside the block, prepared ones
+    too.
+    """
+    short_reads, database.short_reads = database.short_reads, None
+    database.uses_drivers = False
+    try:
+        with unprepared_statements(database) as statements:
+            yield statements
+    finally:
+        database.short_reads = short_reads
+        database.uses_drivers = True
+
+
+@contextmanager
+def unprepared_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
+    """Yield a list that grows with every statement that SQLAlchemy runs inside the block.
+
+    Prepared statements, which the driver runs, are missing.
     """
     statements: list[tuple[str, Any]] = []
 
@@ -122,15 +138,11 @@ def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
             statements.append((statement, parameters))
 
     engines = [engine.sync_engine for engine in (database.reading, database.writing)]
-    short_reads, database.short_reads = database.short_reads, None
-    database.uses_sqlite_driver = False
     for engine in engines:
         event.listen(engine, "before_cursor_execute", record)
     try:
         yield statements
     finally:
-        database.short_reads = short_reads
-        database.uses_sqlite_driver = True
         for engine in engines:
             event.remove(engine, "before_cursor_execute", record)
 

@@ -110,7 +110,7 @@ async def test_fan_out_takes_a_constant_number_of_statements(world):
         with count_statements(world.db) as statements:
             await world.deliver(push())
         counts.append(len(statements))
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]
 
 
 async def test_many_events_take_as_many_statements_as_one(world):
@@ -127,7 +127,7 @@ async def test_many_events_take_as_many_statements_as_one(world):
             async with world.db.transaction() as tx:
                 assert await fanout.queue_notices(tx, events) == 2 * number
         counts.append(len(statements))
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]
 
 
 async def test_events_that_come_together_keep_their_order_in_each_lane(world):

@@ -192,4 +192,4 @@ async def test_lists_take_the_same_statements_however_long_they_are(administered
             await administered.call("GET", OWN, **ADMIN)
             await administered.call("GET", f"{SERVER}?type=all", **ADMIN)
         counts.append(len(statements))
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]

@@ -186,4 +186,4 @@ async def test_a_page_costs_the_same_for_any_number_of_objects(world, monkeypatc
                 page = await read_page(db, APP, "one", cursor)
         counts.append(len(statements))
         assert len([*page.issues, *page.pulls, *page.comments]) == most
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]

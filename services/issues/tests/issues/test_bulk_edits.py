@@ -191,4 +191,4 @@ async def test_many_issues_are_read_by_as_many_statements_as_one(world):
         with count_statements(world.db) as statements:
             await outcomes(world, numbers, state="closed")
         counts.append(len(statements))
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]

@@ -58,7 +58,7 @@ async def test_each_demand_of_a_rule_is_a_reason(world, may_override):
         )
     }
     # On PostgreSQL that of open blockers is prepared, and not counted.
-    assert len(statements) == (4 if world.db.is_sqlite else 3)
+    assert len(statements) == 4
 
 
 @pytest.mark.parametrize("caller", [0, 1, 3])

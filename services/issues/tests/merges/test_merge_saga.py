@@ -13,7 +13,7 @@ from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.commits import NO_COMMIT
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_issues.merges.rules.recording import DELETE_HEAD_BRANCH
-from ingot_testing.service import count_statements
+from ingot_testing.service import unprepared_statements
 
 from ..builders import APP, FORK, HEAD, JOINED, NEXT, comparison, push, repository
 from ..world import World
@@ -53,7 +53,7 @@ async def test_a_head_that_has_moved_is_merged_as_it_is_now(world):
 async def test_the_statements_of_a_merge_are_prepared(world):
     await world.propose_many("fix", "other")
     assert (await world.call("POST", "/pulls/1/merge")).status_code == 200
-    with count_statements(world.db) as statements:
+    with unprepared_statements(world.db) as statements:
         assert (await world.call("POST", "/pulls/2/merge")).status_code == 200
     assert statements == []
 

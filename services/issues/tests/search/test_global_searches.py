@@ -118,7 +118,7 @@ async def test_a_search_takes_as_many_statements_for_many_repositories(issues):
         with count_statements(issues.db) as statements:
             await numbers(issues, "?q=x")
         counts.append(len(statements))
-    assert counts[0] == counts[1] <= 8
+    assert 0 < counts[0] == counts[1] <= 8
 
 
 async def test_a_search_without_a_repository_asks_no_further(issues):
@@ -223,7 +223,7 @@ async def test_a_search_takes_as_many_statements_for_many_organizations(issues):
         with count_statements(issues.db) as statements:
             await issues.http.get("/api/v1/repos/issues/search?owner=bob&memberships=true", headers=headers)
         counts.append(len(statements))
-    assert counts[0] == counts[1]
+    assert 0 < counts[0] == counts[1]
 
 
 async def test_a_member_of_a_team_that_is_to_review_finds_it(world):

@@ -58,7 +58,7 @@ async def test_keys_are_listed_in_the_order_of_their_addition(world, ann, app):
     with world.count_statements() as statements:
         await ann.get("/repos/ann/app/keys")
     # On PostgreSQL the repository is looked up past SQLAlchemy, whose statements are counted (ADR 12).
-    assert len(statements) == (3 if world.database.is_sqlite else 2)
+    assert len(statements) == 3
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

@@ -12,7 +12,7 @@ from ingot_repos.catalog.store.counts import add_up, count_visible, recount, rep
 from ingot_repos.catalog.store.tables import account, repository
 from ingot_repos.catalog.store.viewers import Viewer, visible
 from ingot_repos.repositories.store import topics
-from ingot_testing.service import count_statements, rows_touched
+from ingot_testing.service import rows_touched, unprepared_statements
 
 pytestmark = pytest.mark.both_databases
 
@@ -130,7 +130,7 @@ async def test_the_number_costs_the_same_among_many(shelf, viewer):
 
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_the_number_and_the_search_for_topics_are_prepared(shelf):
-    with count_statements(shelf.database) as statements:
+    with unprepared_statements(shelf.database) as statements:
         async with shelf.database.read() as db:
             for viewer in VIEWERS.values():
                 await count_visible(db, viewer)

@@ -422,7 +422,6 @@ async def test_who_has_no_copy_here_is_named_all_the_same(world, ann, work, git_
     assert [event["pusher"]["login"] for event in await world.events("push")] == ["carl"]
 
 
-@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)  # where every statement is counted
 async def test_a_push_of_one_commit_takes_few_statements(world, ann, work, git_url):
     """Each costs a message there and back. Two look the repository up, for the refs and for the push."""
     await commit(work)

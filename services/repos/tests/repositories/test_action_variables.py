@@ -20,7 +20,7 @@ async def test_a_variable_is_kept_changed_and_deleted_with_its_repository(world,
         page = await ann.call("GET", f"{PATH}?limit=1")
     assert (page.json(), page.headers["x-total-count"]) == ([first], "2")
     # On PostgreSQL the repository is looked up past SQLAlchemy, whose statements are counted (ADR 12).
-    assert len(statements) == (3 if world.database.is_sqlite else 2)
+    assert len(statements) == 3
 
     for name, body, status in (
         ("first", {"value": "3", "name": "second"}, 409),

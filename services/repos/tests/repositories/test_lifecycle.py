@@ -5,6 +5,7 @@ import pytest
 from ingot_chassis.security.principal import ANONYMOUS
 from ingot_contracts.issues.events import OpenIssuesCounted
 from ingot_contracts.repos.merges import MERGE_STYLES
+from ingot_testing.service import unprepared_statements
 
 
 async def test_a_created_repository_carries_real_values(ann):
@@ -368,6 +369,6 @@ async def test_the_former_name_of_an_owner_leads_to_the_repository(world, ann, b
 @pytest.mark.parametrize("database_backend", ["postgresql"], indirect=True)
 async def test_the_statements_of_a_creation_are_prepared(world, ann):
     await ann.create("one")
-    with world.count_statements() as statements:
+    with unprepared_statements(world.database) as statements:
         await ann.create("two")
     assert statements == []

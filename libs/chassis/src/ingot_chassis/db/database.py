@@ -30,17 +30,15 @@ _T = TypeVar("_T")
 class ReadLease(Lease):
     """A block with a connection for reading."""
 
-    __slots__ = ("_short_reads", "_uses_sqlite_driver")
+    __slots__ = ("_short_reads", "_uses_drivers")
 
-    def __init__(
-        self, pool: ConnectionPool, short_reads: ShortReads | None, *, uses_sqlite_driver: bool
-    ) -> None:
+    def __init__(self, pool: ConnectionPool, short_reads: ShortReads | None, *, uses_drivers: bool) -> None:
         super().__init__(pool)
-        self._short_reads, self._uses_sqlite_driver = short_reads, uses_sqlite_driver
+        self._short_reads, self._uses_drivers = short_reads, uses_drivers
 
     async def __aenter__(self) -> Reader:  # type: ignore[override]
         pooled = await super().__aenter__()
-        return Reader(pooled, self._short_reads, uses_sqlite_driver=self._uses_sqlite_driver)
+        return Reader(pooled, self._short_reads, uses_drivers=self._uses_drivers)
 
 
 class ExclusiveLock:
@@ -69,8 +67,8 @@ class Database:
         self.committed_events = asyncio.Event()
         self._exclusive: dict[str, asyncio.Lock] = {}
         self.short_reads: ShortReads | None = None
-        self.uses_sqlite_driver = True
-        """False makes SQLite go through SQLAlchemy only, whose events tests use to count statements."""
+        self.uses_drivers = True
+        """False sends every statement through SQLAlchemy, whose events tests use to count statements."""
         if self.is_sqlite:
             # One writing connection: writers queue in this process instead of colliding in the file.
             self.writing, self.reading = (
@@ -105,7 +103,7 @@ class Database:
 
     def read(self) -> "ReadLease":
         """Return a block with a connection for reading."""
-        return ReadLease(self._readers, self.short_reads, uses_sqlite_driver=self.uses_sqlite_driver)
+        return ReadLease(self._readers, self.short_reads, uses_drivers=self.uses_drivers)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
@@ -114,7 +112,7 @@ class Database:
         Call other services before the transaction, never inside it.
         """
         async with self._writers.connection() as pooled, pooled.transaction():
-            tx = Tx(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
+            tx = Tx(pooled, uses_drivers=self.uses_drivers)
             yield tx
             # At the end, so events of one key are numbered while its rows are still locked.
             if tx.event_rows:
@@ -132,7 +130,7 @@ class Database:
         its response may have been lost.
         """
         async with self._writers.connection() as pooled:
-            writer = Reader(pooled, uses_sqlite_driver=self.uses_sqlite_driver)
+            writer = Reader(pooled, uses_drivers=self.uses_drivers)
             try:
                 return await act(writer)
             except DBAPIError as error:

@@ -37,20 +37,20 @@ class Reader:
         pooled: PooledConnection,
         short_reads: ShortReads | None = None,
         *,
-        uses_sqlite_driver: bool = True,
+        uses_drivers: bool = True,
     ) -> None:
         self._pooled, self.short_reads = pooled, short_reads
-        self._uses_sqlite_driver = uses_sqlite_driver
+        self._uses_drivers = uses_drivers
 
     @property
     def driver(self) -> "Driver | None":
         """Return PostgreSQL's driver for direct use."""
-        return self._pooled.driver
+        return self._pooled.driver if self._uses_drivers else None
 
     @property
     def sqlite_driver(self) -> "SqliteDriver | None":
         """Return SQLite's driver for direct use."""
-        return self._pooled.sqlite_driver if self._uses_sqlite_driver else None
+        return self._pooled.sqlite_driver if self._uses_drivers else None
 
     @property
     def dialect(self) -> Dialect:
@@ -79,8 +79,8 @@ class Tx(Reader):
 
     repeats = False
 
-    def __init__(self, pooled: PooledConnection, *, uses_sqlite_driver: bool = True) -> None:
-        super().__init__(pooled, uses_sqlite_driver=uses_sqlite_driver)
+    def __init__(self, pooled: PooledConnection, *, uses_drivers: bool = True) -> None:
+        super().__init__(pooled, uses_drivers=uses_drivers)
         self.event_rows: list[dict[str, Any]] = []
         self.callbacks: list[Callable[[], None]] = []
         self.locked: set[int] = set()
