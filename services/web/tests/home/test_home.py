@@ -7,7 +7,7 @@ import pytest
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.transfers import TransferOffer, TransferOffers
 
-from ..forge import issue
+from ..forge import ANN_USER, MOMENT, issue, repository
 from ..world import ANN, World
 
 
@@ -38,6 +38,22 @@ async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge)
         [*positions, shown.index("Your repositories")]
     )
     assert (shown.count(">Look</a>"), shown.count("All 8:")) == (18, 3)
+
+
+async def test_the_latest_activities_of_watched_repositories_are_listed(pages, forge):
+    feed = "/users/ann/activities/feeds"
+    forge.answers |= {"/notifications/new": {"new": 0}, feed: []}
+    assert "What happens in repositories that you watch is listed here." in (await pages.get("/", ANN)).text
+    forge.answers[feed] = [
+        {
+            "id": number, "op_type": "create_issue", "content": f"{number}|Leak", "ref_name": "",
+            "comment_id": 0, "created": MOMENT, "act_user": ANN_USER, "repo": repository(), "is_private": False,
+        }
+        for number in range(1, 13)
+    ]  # fmt: skip
+    shown = (await pages.get("/", ANN)).text
+    assert shown.count(">Leak</p>") == 10
+    assert 'href="/ann/demo/issues/1">opened issue #1 in</a>' in shown
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ from litestar.datastructures import Cookie
 from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.credentials import session_cookie
+from ingot_web.activities.rules import line_of
 from ingot_web.clients.forge import at
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 SHOWN = 6
 ORGANIZATIONS = 10
+ACTIVITIES = 10
 TYPES = {
     "your_repositories": "repositories",
     "created_by": "created",
@@ -32,7 +34,7 @@ async def home(request: WebRequest) -> Response[str]:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
         return request.render("home/home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
-    own, assigned, reviews, mentions, unread, organizations, offers = await gather(
+    own, assigned, reviews, mentions, unread, organizations, offers, activities = await gather(
         forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
@@ -40,6 +42,7 @@ async def home(request: WebRequest) -> Response[str]:
         forge.get("issues", "/notifications/new"),
         forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
         forge.offers(),
+        forge.listing("repos", at("users", request.principal.name, "activities", "feeds"), limit=ACTIVITIES),
     )
     return request.render(
         "home/home.html",
@@ -52,6 +55,7 @@ async def home(request: WebRequest) -> Response[str]:
         mentions=mentions,
         unread=unread["new"],
         offers=offers,
+        lines=[line_of(one) for one in activities.rows],
     )
 
 
