@@ -32,7 +32,11 @@ WAYS_OUT = {
 
 The tests of this file make each of them do so.
 """
-OF_OPERATORS = {"mail/mailboxes/clients.py", "mail/smtp/clients.py"}
+OF_OPERATORS = {
+    "mail/access_tokens/clients.py",
+    "mail/mailboxes/clients.py",
+    "mail/smtp/clients.py",
+}
 """Modules of services that connect to what the operator names in the settings, and to nothing else."""
 REFUSED = re.compile("nothing is sent there unless|may not be reached from here")
 

@@ -18,6 +18,7 @@ ANN, CAT = {"name": "annie", "source_id": 70}, {"name": "cat", "source_id": 71}
 HEART = {"author": ANN, "content": "heart", "created_at": AT}
 STRANGE = 'a: "b"\n- c\t#\x01\x7f\x85\u2028\ufeff é \U0001f600 {[%&*!|>\\'
 
+UNITS = ("issues", "milestones", "labels", "releases", "comments", "pulls", "assets")
 FIELDS = {
     "issue": "number poster_id poster_name poster_email title content ref milestone state is_locked created "
     "updated closed labels reactions assignees foreignindex",
@@ -133,10 +134,11 @@ def test_each_file_has_the_fields_that_gitea_reads(archive: Path, tmp_path: Path
     write_layout(archive, folder)
     repository = read(folder, "repo.yml")
     assert repository == {
-        "name": "demo", "owner": "ann", "description": "lamps", "original_url": "https://git.example.org/ann/demo",
+        "name": "demo", "owner": "ann", "description": "lamps",
+        "original_url": "https://git.example.org/ann/demo",
         "clone_addr": "https://git.example.org/ann/demo.git", "is_private": "true", "service_type": "3",
         "default_branch": "trunk", "wiki": "false",
-        **dict.fromkeys(("issues", "milestones", "labels", "releases", "comments", "pulls", "assets"), "true"),
+        **dict.fromkeys(UNITS, "true"),
     }  # fmt: skip
     assert read(folder, "topic.yml") == {"topics": ["forge"]}
     [label] = read(folder, "label.yml")

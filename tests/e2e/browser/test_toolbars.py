@@ -88,6 +88,14 @@ async def test_enter_continues_a_list_and_ends_it(deployment, tmp_path):
         await type_key(person, "Enter")
         await person.page.call("Input.insertText", text="end")
         assert await text_of(person) == "9. wood\n10. iron\nend"
+
+        await person.write("Description", "```yaml\n- one")
+        await type_key(person, "Enter")
+        assert await text_of(person) == "```yaml\n- one\n"
+        await person.write("Description", "- one")
+        await person.page.value("document.querySelector('#body').setSelectionRange(2, 2)")
+        await type_key(person, "Enter")
+        assert await text_of(person) == "- \none"
         assert not person.page.complaints
 
 

@@ -1,13 +1,12 @@
 """The folder that Gitea's command ``restore-repo`` reads, made of an archive of Ingot.
 
-Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. Times, dependencies,
-due dates and pins have no place there. No file has a name that comes from the archive.
+Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. Times,
+dependencies, due dates and pins have no place there. No file has a name that comes from the archive.
 """
 
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections import defaultdict
@@ -16,9 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from ingot_chassis.errors import CannotStart
+from ingot_git.process.command import MIB, GitArgs, clean_environment, run_git
+from ingot_git.process.errors import GitError
+from ingot_git.refs.refs import BRANCHES, is_valid_ref_name
 
 GITEA_SERVICE = "3"
 """Gitea's number for a source that is a Gitea."""
+GIT_SECONDS = 3600.0
+MOST_PATCH_BYTES = 256 * MIB
 STATES = {"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 _SHA = re.compile("[0-9a-f]{40}")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -110,30 +114,42 @@ def _save(path: Path, value: Any) -> None:
 def _write_git(archive: _Archive, folder: Path) -> None:
     """Write the bare repositories ``git`` and ``wiki`` out of their bundles."""
     for name, bundle in (("git", "git/repository.bundle"), ("wiki", "git/wiki.bundle")):
-        if bundle not in archive.names:
+        if name == "wiki" and bundle not in archive.names:
+            continue
+        path = folder / name
+        _create(path, str(archive.manifest.get("default_branch") or "main"))
+        if bundle not in archive.names:  # the repository is empty
             continue
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             unpacked = Path(scratch, "bundle")
             archive.unpack(bundle, unpacked)
-            options = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--mirror", "--template=")
-            _git(*options, "--", str(unpacked), str(folder / name))
-        _git("-C", str(folder / name), "remote", "remove", "origin")
-    if not (folder / "git").exists():  # the repository is empty
-        _git("init", "--quiet", "--bare", "--template=", str(folder / "git"))
-    main = archive.manifest.get("default_branch") or "main"
-    _git("-C", str(folder / "git"), "symbolic-ref", "HEAD", f"refs/heads/{main}")
+            options = ("--quiet", "--no-auto-maintenance", "--no-write-fetch-head")
+            _git(GitArgs("fetch", options, (str(unpacked), "+refs/*:refs/*")), path)
     (folder / "git" / "pulls").mkdir()
 
 
-def _git(*arguments: str) -> bytes:
+def _create(path: Path, main: str) -> None:
+    """Create an empty bare repository with a default branch. Raises CannotStart."""
+    if not is_valid_ref_name(main):
+        raise CannotStart("the archive has no valid name of a default branch")
+    for name in ("objects", "refs"):
+        (path / name).mkdir(parents=True)
+    (path / "HEAD").write_text(f"ref: {BRANCHES}{main}\n")
+    (path / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+
+
+def _git(args: GitArgs, folder: Path | None = None) -> bytes:
     """Return the output of git. Raises CannotStart."""
     try:
-        return subprocess.run(["git", *arguments], check=True, capture_output=True).stdout
-    except FileNotFoundError:
-        raise CannotStart("git is not installed") from None
-    except subprocess.CalledProcessError as error:
-        text = " ".join(error.stderr.decode(errors="replace").split())
-        raise CannotStart(f"git cannot read the archive: {text}") from None
+        return run_git(
+            args,
+            git_dir=folder,
+            time_limit=GIT_SECONDS,
+            max_output=MOST_PATCH_BYTES,
+            environment=clean_environment(protocols=("file",), config=(("transfer.fsckObjects", "true"),)),
+        )
+    except GitError as error:
+        raise CannotStart(f"git cannot read the archive: {error}") from None
 
 
 def _repository(archive: _Archive, *, has_wiki: bool) -> dict[str, str]:
@@ -241,10 +257,10 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
     repository = _repository(archive, has_wiki=False)
     place = {"clone_url": "", "repo_name": repository["name"], "owner_name": repository["owner"]}
     has_commits = base and head and all(_has_commit(git, sha) for sha in (base, head))
-    patch = _git("-C", str(git), "format-patch", "--stdout", f"{base}..{head}") if has_commits else b""
+    patch = _git(GitArgs("format-patch", ("--stdout",), (f"{base}..{head}",)), git) if has_commits else b""
     (git / "pulls" / f"{number}.patch").write_bytes(patch)
     if head and _has_commit(git, head):
-        _git("-C", str(git), "update-ref", f"refs/pull/{number}/head", head)
+        _git(GitArgs("update-ref", (), (f"refs/pull/{number}/head", head)), git)
     return {
         **_shared(archive, one),
         "patch_url": f"git/pulls/{number}.patch",
@@ -261,8 +277,11 @@ def _sha(text: str) -> str:
 
 
 def _has_commit(git: Path, sha: str) -> bool:
-    command = ["git", "-C", str(git), "cat-file", "-e", f"{sha}^{{commit}}"]
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+    try:
+        run_git(GitArgs("cat-file", ("-e",), (f"{sha}^{{commit}}",)), git_dir=git)
+    except GitError:
+        return False
+    return True
 
 
 def _comment(archive: _Archive, number: int, one: Object) -> Object:

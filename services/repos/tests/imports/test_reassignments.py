@@ -20,7 +20,7 @@ async def reassign(person, repository_id, status=202, **body):
     return answer
 
 
-async def test_an_administrator_gives_an_account_what_a_person_of_the_source_did(world, copied, bob, source):  # noqa: F811
+async def test_an_account_gets_what_a_person_of_the_source_did(world, copied, bob, source):  # noqa: F811
     await git("tag", "v1", cwd=source.work)
     await git("push", "-q", "origin", "v1", cwd=source.work)
     with_releases(source)

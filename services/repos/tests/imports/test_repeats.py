@@ -134,7 +134,7 @@ async def test_issues_that_were_turned_off_here_stay_off(world, bob, source):  #
     assert (got["has_issues"], got["description"]) == (False, "ours")
 
 
-async def test_releases_follow_the_source_where_they_did_not_change_here(world, copied, bob, source):  # noqa: F811
+async def test_releases_follow_the_source_unless_they_changed_here(world, copied, bob, source):  # noqa: F811
     for name in ("v1", "v3"):
         await git("tag", name, cwd=source.work)
     await git("push", "-q", "origin", "v1", cwd=source.work)

@@ -137,8 +137,8 @@ class MigrationConflict(msgspec.Struct):
     """An object that changed here and at the source since the last run. It stays as it is here.
 
     ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release,
-    branch or tag, or the id of a comment or review at the source. ``fields`` changed on both sides. Of these,
-    ``deleted`` says that it was deleted here, and ``number`` that another one has its number here.
+    branch or tag. Comments and reviews have their ids at the source there. ``fields`` changed on both sides.
+    Of these, ``deleted`` says that it was deleted here, and ``number`` that another one has its number here.
     """
 
     kind: ConflictKind

@@ -1,7 +1,9 @@
-// A toolbar above each field for Markdown, the keys Ctrl-B, Ctrl-I and Ctrl-K in it, and lists that continue with Enter.
+// A toolbar above each field for Markdown, the keys Ctrl-B, Ctrl-I and Ctrl-K in it (⌘ on a Mac), and lists that continue with Enter.
 "use strict";
 
 const BLOCK = /^(\s*)([-*+] \[[ xX]\] |[-*+] |(\d+)([.)]) |> )/; // the start of an item or of a quote
+
+const IS_APPLE = /Mac|iP/.test(navigator.platform); // there Ctrl-B and Ctrl-K move the cursor and cut
 
 // Each tool puts text around the selection (`around`), before each of its lines (`before`), or at the cursor (`at`).
 const TOOLS = [
@@ -70,15 +72,22 @@ function use(tool, field) {
   else insert(field, tool.at);
 }
 
+// An open fence of code: in it no line begins a list.
+function isCode(text) {
+  return (text.match(/^ {0,3}(```|~~~)/gm) ?? []).length % 2 === 1;
+}
+
 // Enter in an item begins the next one; in an empty item it ends the list.
 function continueBlock(field, event) {
   const { selectionStart: start, selectionEnd: end, value } = field;
   const from = value.lastIndexOf("\n", start - 1) + 1;
   const line = value.slice(from, start);
   const match = BLOCK.exec(line);
-  if (start !== end || !match) return;
+  if (start !== end || !match || isCode(value.slice(0, from))) return;
+  const isEmpty = line === match[0] && ["", "\n"].includes(value.slice(end, end + 1));
+  if (line === match[0] && !isEmpty) return; // the cursor is before the words of the item
   event.preventDefault();
-  if (line === match[0]) replace(field, from, start, "");
+  if (isEmpty) replace(field, from, start, "");
   else {
     const [, indent, sign, number, dot] = match;
     const next = number ? `${Number(number) + 1}${dot} ` : sign.replace(/\[[xX]\]/, "[ ]");
@@ -93,9 +102,9 @@ function toolbar(field) {
   bar.setAttribute("aria-controls", field.id);
   for (const tool of TOOLS) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: tool.sign });
-    button.title = tool.key ? `${tool.label} (Ctrl-${tool.key.toUpperCase()})` : tool.label;
+    button.title = tool.key ? `${tool.label} (${IS_APPLE ? "⌘" : "Ctrl-"}${tool.key.toUpperCase()})` : tool.label;
     button.setAttribute("aria-label", tool.label);
-    if (tool.key) button.setAttribute("aria-keyshortcuts", `Control+${tool.key.toUpperCase()}`);
+    if (tool.key) button.setAttribute("aria-keyshortcuts", `${IS_APPLE ? "Meta" : "Control"}+${tool.key.toUpperCase()}`);
     button.tabIndex = bar.firstChild ? -1 : 0;
     button.addEventListener("click", () => use(tool, field));
     bar.append(button);
@@ -117,14 +126,16 @@ function move(bar, event) {
 }
 
 function takesMarkdown(field) {
-  return !field.classList.contains("mono") && field.form?.querySelector("button[name=preview]");
+  return !field.readOnly && !field.disabled && !field.classList.contains("mono") && field.form?.querySelector("button[name=preview]");
 }
 
 document.addEventListener("keydown", event => {
   const field = event.target;
-  if (event.isComposing || !field.matches?.("textarea") || !takesMarkdown(field)) return;
+  // 229: Safari sends the Enter that ends a composition so (UI Events, section 5.3).
+  if (event.isComposing || event.keyCode === 229 || !field.matches?.("textarea") || !takesMarkdown(field)) return;
   if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) continueBlock(field, event);
-  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  const isCommand = IS_APPLE ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+  if (!isCommand || event.shiftKey || event.altKey) return;
   const tool = TOOLS.find(one => one.key === event.key.toLowerCase());
   if (!tool) return;
   event.preventDefault();

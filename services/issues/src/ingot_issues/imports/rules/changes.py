@@ -1,6 +1,6 @@
 """Merging objects that an earlier run of an import wrote.
 
-For each field there are three values: the one that the source said when it was written last (``Base``), the
+Each field has three values. ``Base`` has the one of the source when it was written last. The others are the
 present one of the source, and the present one here. A field that changed at the source only gets its value.
 One that changed here only keeps its own. One that changed on both sides stays, and is reported.
 """
@@ -22,7 +22,7 @@ from ingot_contracts.repos.imports import (
     ImportedReaction,
 )
 from ingot_issues.imports.store import current
-from ingot_issues.imports.store.current import Known
+from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
 from ingot_issues.issues.store import assignees
 
@@ -71,7 +71,7 @@ Values = Mapping[str, Any]
 
 
 class Base(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the source said of an object when it was written last: digests by field, and of its parts.
+    """Digests of an object as the source had it when it was written last: by field, and of its parts.
 
     ``lines`` has the comments on lines of a review. ``files`` are uuids. ``blockers`` are numbers.
     """
@@ -97,7 +97,7 @@ class Subject(NamedTuple):
     ``files`` maps links of the source in its text to those here.
     """
 
-    known: Known
+    record: Record
     values: Values
     number: int = 0
     name: str = ""
@@ -134,7 +134,7 @@ def encode(base: Base) -> str:
     return msgspec.json.encode(base).decode()
 
 
-def base_of(row: Known) -> Base | None:
+def base_of(row: Record) -> Base | None:
     return msgspec.json.decode(row.base, type=Base) if row.base is not None else None
 
 
@@ -168,10 +168,10 @@ async def merge(
     The caller saves the bases. Fields that changed on both sides, and changed objects that were deleted here,
     are added to the conflicts.
     """
-    rows = await current.rows_of(db, kind, {one.known.local_id for one in subjects})
+    rows = await current.rows_of(db, kind, {one.record.local_id for one in subjects})
     merged = list[Merged]()
     for subject in subjects:
-        before, base = rows.get(subject.known.local_id), base_of(subject.known)
+        before, base = rows.get(subject.record.local_id), base_of(subject.record)
         theirs = digests(columns, subject.values)
         if before is None:
             if base is not None and base.fields != theirs:
@@ -193,8 +193,8 @@ async def save(db: Executor, run: Run, kind: ObjectKind, merged: Iterable[Merged
     rows = []
     for one in merged:
         text = encode(one.base)
-        if text != one.subject.known.base:
-            rows.append(one.subject.known._replace(base=text))
+        if text != one.subject.record.base:
+            rows.append(one.subject.record._replace(base=text))
     await current.save_bases(db, run.repository_id, kind, rows)
 
 
@@ -225,7 +225,7 @@ async def _write(
     db: Executor, kind: ObjectKind, columns: Columns, subject: Subject, changed: Collection[str]
 ) -> None:
     values = {name: subject.values[name] for field in changed for name in columns[field]}
-    row_id = subject.known.local_id
+    row_id = subject.record.local_id
     label_ids, people = values.pop("labels", None), values.pop("assignees", None)
     if "updated_at" in subject.values:
         values["updated_at"] = subject.values["updated_at"]

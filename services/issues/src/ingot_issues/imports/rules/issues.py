@@ -43,7 +43,7 @@ from ingot_issues.imports.rules.fields import (
 from ingot_issues.imports.rules.placeholders import Deed, add_reactions, deeds_of, record
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
-from ingot_issues.imports.store.current import Known
+from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
 from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
@@ -70,12 +70,12 @@ class Refused(Exception):
 
 async def split(
     tx: Tx, run: Run, kind: ObjectKind, objects: Sequence[_T]
-) -> tuple[list[_T], list[tuple[_T, Known]]]:
+) -> tuple[list[_T], list[tuple[_T, Record]]]:
     """Return the objects that do not exist here, without duplicates, and those that an earlier run wrote."""
     by_id = {one.source_id: one for one in objects}
-    known = await current.known(tx, run.repository_id, kind, by_id)
-    new = [one for source_id, one in by_id.items() if source_id not in known]
-    return new, [(by_id[source_id], row) for source_id, row in known.items()] if run.repeat else []
+    records = await current.records(tx, run.repository_id, kind, by_id)
+    new = [one for source_id, one in by_id.items() if source_id not in records]
+    return new, [(by_id[source_id], row) for source_id, row in records.items()] if run.repeat else []
 
 
 async def insert_issues(
@@ -180,34 +180,34 @@ async def _issue_rows(
 
 
 async def merge_issues(
-    tx: Tx, run: Run, kind: ObjectKind, known: Sequence[tuple[ImportedIssue, Known]]
+    tx: Tx, run: Run, kind: ObjectKind, records: Sequence[tuple[ImportedIssue, Record]]
 ) -> list[Merged]:
     """Write what changed at the source since the last run: fields, new reactions and new files."""
-    if not known:
+    if not records:
         return []
-    rows = await _issue_rows(tx, run, [one for one, _ in known], kind)
+    rows = await _issue_rows(tx, run, [one for one, _ in records], kind)
     subjects, columns = list[Subject](), PULL if kind is ObjectKind.PULL else ISSUE
-    for (one, row), values in zip(known, rows, strict=True):
+    for (one, row), values in zip(records, rows, strict=True):
         more = pull_columns(run, one) if isinstance(one, ImportedPull) else {}
         subjects.append(Subject(row, {**values, **more}, number=one.number, files=file_links(one)))
     merged = await merge(tx, run, kind, columns, subjects)
     for each in merged:
         if each.changed & {"state", "milestone"}:
             await _recount(tx, run, each, is_pull=kind is ObjectKind.PULL)
-    texts = {row.source_id: text for text, row in known}
+    texts = {row.source_id: text for text, row in records}
     await record(
         tx,
         run.repository_id,
         [
-            Deed(pull.merged_by, Role.MERGER, each.subject.known.local_id)
+            Deed(pull.merged_by, Role.MERGER, each.subject.record.local_id)
             for each in merged
             if "merged" in each.changed
-            and isinstance(pull := texts[each.subject.known.source_id], ImportedPull)
+            and isinstance(pull := texts[each.subject.record.source_id], ImportedPull)
             and pull.merged_by is not None
         ],
     )
     parts = [
-        (texts[each.subject.known.source_id], each, each.subject.known.local_id, None) for each in merged
+        (texts[each.subject.record.source_id], each, each.subject.record.local_id, None) for each in merged
     ]
     await save(tx, run, kind, await add_parts(tx, run, parts))
     return merged
@@ -241,7 +241,7 @@ async def add_parts(
     files, merged = list[dict[str, Any]](), list[Merged]()
     for text, one, issue_id, comment_id in parts:
         base = with_parts(one.base, text)
-        if one.subject.known.base is not None:
+        if one.subject.record.base is not None:
             new = [each for each in text.reactions if reaction_key(each) not in one.base.reactions]
             reactions += reaction_rows(issue_id, comment_id, new)
             new_files = [each for each in text.files if each.uuid not in one.base.files]

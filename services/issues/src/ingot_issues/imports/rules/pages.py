@@ -64,7 +64,7 @@ from ingot_issues.imports.rules.placeholders import Deed, add_reactions, record
 from ingot_issues.imports.rules.pulls import write_pulls
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
-from ingot_issues.imports.store.current import Known
+from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
 from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
@@ -147,7 +147,7 @@ def without_outsiders(page: ImportPage, outsiders: Collection[int]) -> ImportPag
 
 
 async def _write_labels(tx: Tx, run: Run, page: Sequence[ImportedLabel]) -> None:
-    new, known = await split(tx, run, ObjectKind.LABEL, page)
+    new, records = await split(tx, run, ObjectKind.LABEL, page)
     rows = {
         label.source_id: {
             "repository_id": run.repository_id,
@@ -159,11 +159,11 @@ async def _write_labels(tx: Tx, run: Run, page: Sequence[ImportedLabel]) -> None
         }
         for label in page
     }
-    await _write_named(tx, run, ObjectKind.LABEL, LABEL, "name", rows, new, known)
+    await _write_named(tx, run, ObjectKind.LABEL, LABEL, "name", rows, new, records)
 
 
 async def _write_milestones(tx: Tx, run: Run, page: Sequence[ImportedMilestone]) -> None:
-    new, known = await split(tx, run, ObjectKind.MILESTONE, page)
+    new, records = await split(tx, run, ObjectKind.MILESTONE, page)
     rows = {
         milestone.source_id: {
             "repository_id": run.repository_id,
@@ -177,7 +177,7 @@ async def _write_milestones(tx: Tx, run: Run, page: Sequence[ImportedMilestone])
         }
         for milestone in page
     }
-    await _write_named(tx, run, ObjectKind.MILESTONE, MILESTONE, "title", rows, new, known)
+    await _write_named(tx, run, ObjectKind.MILESTONE, MILESTONE, "title", rows, new, records)
 
 
 async def _write_named(
@@ -188,7 +188,7 @@ async def _write_named(
     name: str,
     rows: Mapping[int, dict[str, Any]],
     new: Sequence[ImportedLabel] | Sequence[ImportedMilestone],
-    known: Sequence[tuple[ImportedLabel | ImportedMilestone, Known]],
+    records: Sequence[tuple[ImportedLabel | ImportedMilestone, Record]],
 ) -> None:
     """Write labels or milestones. One that was added here with the same name is the same."""
     new_ids = [one.source_id for one in new]
@@ -200,15 +200,15 @@ async def _write_named(
     added = {one: rows[one] for one in new_ids if one not in twins}
     bases = {one: base_text(columns, row) for one, row in added.items()}
     await store.add_rows(tx, run.repository_id, kind, added, bases)
-    rest = [row for _, row in known] + [Known(source, local, None) for source, local in twins.items()]
+    rest = [row for _, row in records] + [Record(source, local, None) for source, local in twins.items()]
     subjects = [Subject(row, rows[row.source_id], name=rows[row.source_id][name]) for row in rest]
     await save(tx, run, kind, await merge(tx, run, kind, columns, subjects))
 
 
 async def _write_issues(tx: Tx, run: Run, page: Sequence[ImportedIssue]) -> None:
-    new, known = await split(tx, run, ObjectKind.ISSUE, page)
+    new, records = await split(tx, run, ObjectKind.ISSUE, page)
     await insert_issues(tx, run, {one.number: one for one in new}, ObjectKind.ISSUE)
-    await merge_issues(tx, run, ObjectKind.ISSUE, known)
+    await merge_issues(tx, run, ObjectKind.ISSUE, records)
 
 
 async def _write_timelines(
@@ -222,11 +222,11 @@ async def _write_timelines(
     Rows of issues or pull requests that do not exist here are skipped.
     """
     repository_id = run.repository_id
-    new, known = await split(tx, run, ObjectKind.COMMENT, page)
+    new, records = await split(tx, run, ObjectKind.COMMENT, page)
     review_ids = await store.local_ids(
         tx, repository_id, ObjectKind.REVIEW, [one.source_id for group in reviews.values() for one in group]
     )
-    issue_ids = await _issue_ids(tx, run, {*reviews, *(one.number for one in (*new, *_first(known)))})
+    issue_ids = await _issue_ids(tx, run, {*reviews, *(one.number for one in (*new, *_first(records)))})
     rows: list[tuple[ImportedComment | ImportedReview, dict[str, Any]]] = [
         (
             one,
@@ -285,11 +285,11 @@ async def _write_timelines(
         ],
     )
 
-    await _merge_comments(tx, run, known, issue_ids)
+    await _merge_comments(tx, run, records, issue_ids)
 
 
 async def _merge_comments(
-    tx: Tx, run: Run, known: Sequence[tuple[ImportedComment, Known]], issue_ids: Mapping[int, int]
+    tx: Tx, run: Run, records: Sequence[tuple[ImportedComment, Record]], issue_ids: Mapping[int, int]
 ) -> None:
     """Write what changed in comments of earlier runs: texts, new reactions and new files."""
     subjects = [
@@ -300,15 +300,15 @@ async def _merge_comments(
             name=str(one.source_id),
             files=file_links(one),
         )
-        for one, row in known
+        for one, row in records
         if one.number in issue_ids
     ]
     merged = await merge(tx, run, ObjectKind.COMMENT, COMMENT, subjects)
-    texts = {row.source_id: text for text, row in known}
+    texts = {row.source_id: text for text, row in records}
     parts = [
-        (texts[known.source_id], one, issue_ids[one.subject.number], known.local_id)
+        (texts[records.source_id], one, issue_ids[one.subject.number], records.local_id)
         for one in merged
-        for known in (one.subject.known,)
+        for records in (one.subject.record,)
     ]
     await save(tx, run, ObjectKind.COMMENT, await add_parts(tx, run, parts))
 
@@ -319,7 +319,7 @@ async def _issue_ids(tx: Tx, run: Run, numbers: Collection[int]) -> dict[int, in
     return await read(tx, run.repository_id, numbers)
 
 
-def _first(pairs: Sequence[tuple[_T, Known]]) -> list[_T]:
+def _first(pairs: Sequence[tuple[_T, Record]]) -> list[_T]:
     return [one for one, _ in pairs]
 
 
@@ -345,7 +345,7 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
 
 
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:
-    """Write dependencies. Those that an earlier run wrote may have been removed here, and stay away."""
+    """Write dependencies. Those of an earlier run may have been removed here, and do not come back."""
     numbers = {number for one in page for number in (one.number, one.blocker)}
     issue_ids = await _issue_ids(tx, run, numbers)
     blocked = {issue_ids[one.number] for one in page if one.number in issue_ids}
@@ -364,7 +364,7 @@ async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependenc
     for one in page:
         if one.number in issue_ids:
             blockers[issue_ids[one.number]].add(one.blocker)
-    changed = defaultdict[ObjectKind, list[Known]](list)
+    changed = defaultdict[ObjectKind, list[Record]](list)
     for local_id, (kind, row) in rows.items():
         base = bases[local_id]
         all_of_them = sorted({*base.blockers, *blockers[local_id]})

@@ -30,14 +30,14 @@ BATCH = 500
 
 
 class ReassignPeople(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that gives what people of the source did to accounts. ``accounts`` has their ids by login there."""
+    """A job that gives work of people of the source to accounts. ``accounts`` has ids by login there."""
 
     repository_id: int
     accounts: dict[str, int]
 
 
 class Deed(NamedTuple):
-    """What a person did: the role, the issue, and a row of the table of the role, or 0."""
+    """A thing that a person did: the role, the issue, and a row of the table of the role, or 0."""
 
     person: ImportedPerson
     role: Role

@@ -37,7 +37,7 @@ from ingot_issues.imports.rules.issues import insert_issues, merge_issues, pull_
 from ingot_issues.imports.rules.placeholders import Deed, record, request_details
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
-from ingot_issues.imports.store.current import Known, LineCommentRow
+from ingot_issues.imports.store.current import LineCommentRow, Record
 from ingot_issues.imports.store.objects import ObjectKind
 from ingot_issues.imports.store.placeholders import Role
 from ingot_issues.markdown.rules.rendering import LARGEST
@@ -52,7 +52,7 @@ async def write_pulls(
 
     Jobs then compare open pull requests with their base branches.
     """
-    objects, known = await split(tx, run, ObjectKind.PULL, page)
+    objects, records = await split(tx, run, ObjectKind.PULL, page)
     new = {one.number: one for one in objects}
     ids = await insert_issues(tx, run, new, ObjectKind.PULL)
     rows = [{"issue_id": ids[number], **pull_columns(run, new[number])} for number in ids]
@@ -71,16 +71,16 @@ async def write_pulls(
     ]
     await store.add_requests(tx, requests)
     outdated = {number: new[number] for number in ids}
-    texts = {row.source_id: one for one, row in known}
-    for merged in await merge_issues(tx, run, ObjectKind.PULL, known):
+    texts = {row.source_id: one for one, row in records}
+    for merged in await merge_issues(tx, run, ObjectKind.PULL, records):
         if merged.changed & {"head", "base", "state"}:
-            outdated[merged.subject.number] = texts[merged.subject.known.source_id]
-            ids[merged.subject.number] = merged.subject.known.local_id
+            outdated[merged.subject.number] = texts[merged.subject.record.source_id]
+            ids[merged.subject.number] = merged.subject.record.local_id
     reviews = {number: one.reviews for number, one in new.items() if number in ids}
     reviewed = {one.number: one for one in new.values() if one.number in ids}
-    if known:
-        here = await current.existing_ids(tx, ObjectKind.PULL, {row.local_id for _, row in known})
-        alive = [(one, row) for one, row in known if row.local_id in here]
+    if records:
+        here = await current.existing_ids(tx, ObjectKind.PULL, {row.local_id for _, row in records})
+        alive = [(one, row) for one, row in records if row.local_id in here]
         reviews |= await _merge_reviews(tx, run, alive)
         reviewed |= {
             one.number: msgspec.structs.replace(one, reviews=reviews[one.number]) for one, _ in alive
@@ -194,48 +194,49 @@ def _lines(review: ImportedReview) -> dict[str, str]:
 
 
 async def _merge_reviews(
-    tx: Tx, run: Run, pulls: Sequence[tuple[ImportedPull, Known]]
+    tx: Tx, run: Run, pulls: Sequence[tuple[ImportedPull, Record]]
 ) -> dict[int, list[ImportedReview]]:
     """Write what changed in reviews of earlier runs. Return the new reviews by number."""
     numbers = {review.source_id: one.number for one, _ in pulls for review in one.reviews}
     reviews = [review for one, _ in pulls for review in one.reviews]
-    new, known = await split(tx, run, ObjectKind.REVIEW, reviews)
+    new, records = await split(tx, run, ObjectKind.REVIEW, reviews)
     subjects = [
         Subject(row, {"dismissed": one.dismissed}, number=numbers[one.source_id], name=str(one.source_id))
-        for one, row in known
+        for one, row in records
     ]
     merged = await merge(tx, run, ObjectKind.REVIEW, REVIEW, subjects)
-    by_id = {one.source_id: one for one, _ in known}
+    by_id = {one.source_id: one for one, _ in records}
     changed = [
         one
         for one in merged
-        if one.subject.known.base is not None and one.base.lines != _lines(by_id[one.subject.known.source_id])
+        if one.subject.record.base is not None
+        and one.base.lines != _lines(by_id[one.subject.record.source_id])
     ]
     local, counts = defaultdict[int, dict[str, LineCommentRow]](dict), Counter[tuple[int, str]]()
-    for row in await current.line_comments(tx, [one.subject.known.local_id for one in changed]):
+    for row in await current.line_comments(tx, [one.subject.record.local_id for one in changed]):
         values = {name: getattr(row, name) for name in ("path", "old_position", "new_position", "created_at")}
         key = line_key(row.original_author_id, row.original_author, values)
         local[row.review_id][f"{key}{counts[row.review_id, key] or ''}"] = row
         counts[row.review_id, key] += 1
-    bases = {one.subject.known.source_id: one.base for one in merged}
+    bases = {one.subject.record.source_id: one.base for one in merged}
     added = list[tuple[int, int, ImportedLineComment]]()
     issue_ids = {one.number: row.local_id for one, row in pulls}
     for one in changed:
-        review = by_id[one.subject.known.source_id]
-        rows = local[one.subject.known.local_id]
+        review = by_id[one.subject.record.source_id]
+        rows = local[one.subject.record.local_id]
         lines = await _merge_lines(tx, run, one, review, rows, issue_ids[one.subject.number])
         added += [
-            (issue_ids[one.subject.number], one.subject.known.local_id, each)
+            (issue_ids[one.subject.number], one.subject.record.local_id, each)
             for key, each in _keyed(review).items()
             if key not in one.base.lines
         ]
         bases[review.source_id] = msgspec.structs.replace(one.base, lines=lines)
     await _add_lines(tx, run, added)
     for one in merged:
-        if one.subject.known.base is None:
-            lines = _lines(by_id[one.subject.known.source_id])
-            bases[one.subject.known.source_id] = msgspec.structs.replace(one.base, lines=lines)
-    renewed = [one._replace(base=bases[one.subject.known.source_id]) for one in merged]
+        if one.subject.record.base is None:
+            lines = _lines(by_id[one.subject.record.source_id])
+            bases[one.subject.record.source_id] = msgspec.structs.replace(one.base, lines=lines)
+    renewed = [one._replace(base=bases[one.subject.record.source_id]) for one in merged]
     await save(tx, run, ObjectKind.REVIEW, renewed)
     groups: dict[int, list[ImportedReview]] = {one.number: [] for one, _ in pulls}
     for review in new:

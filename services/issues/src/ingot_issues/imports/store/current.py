@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
-from sqlalchemy import ColumnElement, Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, Table, delete, func, select, update
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -29,12 +29,95 @@ TABLES: Mapping[ObjectKind, Table] = {
 }
 
 
-class Known(NamedTuple):
+class Record(NamedTuple):
     """An object that an import brought. ``base`` is JSON, or None in imports of earlier releases."""
 
     source_id: int
     local_id: int
     base: str | None
+
+
+class _RecordRow(TypedRow):
+    """The columns of a ``Record``."""
+
+    source_id: int
+    local_id: int
+    base: str | None
+
+
+class _LabelRow(TypedRow):
+    """The columns of a label that an import writes."""
+
+    id: int
+    name: str
+    color: str
+    description: str
+    exclusive: bool
+    is_archived: bool
+
+
+class _MilestoneRow(TypedRow):
+    """The columns of a milestone that an import writes."""
+
+    id: int
+    title: str
+    description: str
+    state: str
+    closed_at: datetime | None
+    due_on: datetime | None
+
+
+class _IssueRow(TypedRow):
+    """The columns of an issue that an import writes."""
+
+    id: int
+    title: str
+    body: str
+    state: str
+    closed_at: datetime | None
+    milestone_id: int | None
+    due_date: datetime | None
+    locked: bool
+
+
+class _PullRow(_IssueRow):
+    """The columns of a pull request that an import writes."""
+
+    base_branch: str
+    base_sha: str
+    head_sha: str
+    merge_base: str
+    additions: int | None
+    deletions: int | None
+    changed_files: int | None
+    merged: bool
+    merged_at: datetime | None
+    merged_by: int | None
+    merge_sha: str | None
+
+
+class _CommentRow(TypedRow):
+    """The columns of a comment that an import writes."""
+
+    id: int
+    body: str
+
+
+class _ReviewRow(TypedRow):
+    """The columns of a review that an import changes."""
+
+    id: int
+    dismissed: bool
+
+
+_ROWS: Mapping[ObjectKind, type[TypedRow]] = {
+    ObjectKind.LABEL: _LabelRow,
+    ObjectKind.MILESTONE: _MilestoneRow,
+    ObjectKind.ISSUE: _IssueRow,
+    ObjectKind.PULL: _PullRow,
+    ObjectKind.COMMENT: _CommentRow,
+    ObjectKind.REVIEW: _ReviewRow,
+}
 
 
 class LineCommentRow(TypedRow):
@@ -66,9 +149,9 @@ class _PairRow(TypedRow):
     value: int
 
 
-async def known(
+async def records(
     db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
-) -> dict[int, Known]:
+) -> dict[int, Record]:
     """Return the objects that an import brought, by their ids at the source. Their rows may be deleted."""
     if not source_ids:
         return {}
@@ -78,11 +161,12 @@ async def known(
         imported_object.c.kind == kind,
         imported_object.c.source_id.in_(source_ids),
     )
-    return {row.source_id: row for row in await _known(db, statement)}
+    return {row.source_id: row for row in await _records(db, statement)}
 
 
-async def _known(db: Executor, statement: Any) -> list[Known]:
-    return [Known._make(row) for row in (await db.execute(statement)).all()]
+async def _records(db: Executor, statement: Select[Any]) -> list[Record]:
+    rows = await fetch_all(db, statement, _RecordRow)
+    return [Record(row.source_id, row.local_id, row.base) for row in rows]
 
 
 async def existing_ids(db: Executor, kind: ObjectKind, ids: Collection[int]) -> set[int]:
@@ -108,7 +192,7 @@ async def ids_by_name(
 
 
 async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
-    """Return the ids of imported issues and pull requests by number. Those that were opened here are missing."""
+    """Return the ids of imported issues and pull requests by number."""
     if not numbers:
         return {}
     is_imported = (
@@ -128,19 +212,19 @@ async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collecti
 
 async def issues_by_local_id(
     db: Executor, repository_id: int, local_ids: Collection[int]
-) -> dict[int, tuple[ObjectKind, Known]]:
+) -> dict[int, tuple[ObjectKind, Record]]:
     """Return the imported issues and pull requests by the ids of their rows."""
     if not local_ids:
         return {}
     columns = (imported_object.c.source_id, imported_object.c.local_id, imported_object.c.base)
-    rows = dict[int, tuple[ObjectKind, Known]]()
+    rows = dict[int, tuple[ObjectKind, Record]]()
     for kind in (ObjectKind.ISSUE, ObjectKind.PULL):
         statement = select(*columns).where(
             imported_object.c.repository_id == repository_id,
             imported_object.c.kind == kind,
             imported_object.c.local_id.in_(local_ids),
         )
-        rows |= {row.local_id: (kind, row) for row in await _known(db, statement)}
+        rows |= {row.local_id: (kind, row) for row in await _records(db, statement)}
     return rows
 
 
@@ -148,15 +232,16 @@ async def rows_of(db: Executor, kind: ObjectKind, ids: Collection[int]) -> dict[
     """Return rows by id, with the columns of a pull request, the labels and the assignees of issues."""
     if not ids:
         return {}
-    table = TABLES[kind]
+    table, names = TABLES[kind], [*get_type_hints(_ROWS[kind])]
+    columns = [table.c[name] if name in table.c else pull.c[name] for name in names]
+    statement = select(*columns).where(table.c.id.in_(ids))
     if kind is ObjectKind.PULL:
-        statement = select(issue, *(one for one in pull.c if one.key not in ("id", "issue_id"))).join(
-            pull, pull.c.issue_id == issue.c.id
-        )
-    else:
-        statement = select(table)
-    mappings = (await db.execute(statement.where(table.c.id.in_(ids)))).mappings()
-    rows = {int(row["id"]): dict(row) for row in mappings}
+        statement = statement.join(pull, pull.c.issue_id == issue.c.id)
+    rows = {
+        int(values["id"]): values
+        for row in await fetch_all(db, statement, _ROWS[kind])
+        for values in ({name: getattr(row, name) for name in names},)
+    }
     if table is issue:
         labels, people = await _labels(db, rows), await _assignees(db, rows)
         for one, row in rows.items():
@@ -200,7 +285,7 @@ async def replace_labels(db: Executor, issue_id: int, label_ids: Sequence[int]) 
         await db.execute(issue_label.insert(), [{"issue_id": issue_id, "label_id": one} for one in label_ids])
 
 
-async def save_bases(db: Executor, repository_id: int, kind: ObjectKind, rows: Sequence[Known]) -> None:
+async def save_bases(db: Executor, repository_id: int, kind: ObjectKind, rows: Sequence[Record]) -> None:
     """Save the bases of objects in one statement."""
     if not rows:
         return

@@ -112,6 +112,14 @@ class PagePlace(NamedTuple):
     conflicts: str = "[]"
 
 
+class _PlaceRow(TypedRow):
+    """The columns of a ``PagePlace``."""
+
+    cursor: str
+    repeat: int
+    conflicts: str
+
+
 class FileRow(TypedRow):
     """A file at the source, of an issue or of one of its comments."""
 
@@ -138,8 +146,8 @@ async def get_cursor(db: Executor, repository_id: int) -> PagePlace:
     """Return the next page of an import: the first one at its beginning."""
     columns = (import_cursor.c.cursor, import_cursor.c.repeat, import_cursor.c.conflicts)
     statement = select(*columns).where(import_cursor.c.repository_id == repository_id)
-    row = (await db.execute(statement)).first()
-    return PagePlace(*row) if row is not None else PagePlace()
+    row = await fetch_first(db, statement, _PlaceRow)
+    return PagePlace(row.cursor, row.repeat, row.conflicts) if row is not None else PagePlace()
 
 
 async def save_cursor(db: Executor, repository_id: int, cursor: str, conflicts: str) -> None:

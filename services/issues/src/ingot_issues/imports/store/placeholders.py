@@ -57,7 +57,7 @@ AUTHORED: Mapping[str, Table] = {one.name: one for one in (issue, comment, revie
 
 
 class PlaceholderRow(TypedRow):
-    """What a person of the source did."""
+    """A thing that a person of the source did."""
 
     id: int
     role: int

@@ -27,9 +27,9 @@ class Family(NamedTuple):
     """An API.
 
     ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
-    ``open`` returns the repository with the offset of its pull requests, or None, and the time since which
-    issues, pull requests and comments changed, if the source can list them by it, or None. ``open_organization`` gets
-    the name of one. Below ``heads`` git has heads of pull requests by number.
+    ``open`` returns the repository. It gets the offset of its pull requests, or None, and a time or None.
+    Issues, pull requests and comments that did not change since then are left out, where the API can do it.
+    ``open_organization`` gets the name of one. Below ``heads`` git has heads of pull requests by number.
     ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
     ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
     ``headers`` are sent with each request. ``file_links`` finds files in texts. ``costs`` are about the

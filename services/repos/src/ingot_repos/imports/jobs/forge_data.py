@@ -164,8 +164,8 @@ class ForgeData:
                 columns = _columns(release, tags)
                 added = await self._add(row.id, release, author_id, columns, base=base, is_repeat=is_repeat)
                 if added is not None:
-                    known = base.assets if base is not None else []
-                    await self._fetch_assets(added.row, remote.user_id, release, there, budget, known)
+                    earlier = base.assets if base is not None else []
+                    await self._fetch_assets(added.row, remote.user_id, release, there, budget, earlier)
                     await self._save_base(row.id, release, added.fields)
                 done += 1
                 await self._save_progress(row.id, Counts(done, page.total))
@@ -230,17 +230,17 @@ class ForgeData:
         release: SourceRelease,
         there: Source,
         budget: "_Budget",
-        known: Collection[str],
+        earlier: Collection[str],
     ) -> None:
         """Fetch the assets behind those that exist. Those that the source does not give are left out.
 
-        ``known`` are the names of assets of earlier runs. They may have been deleted here.
+        ``earlier`` are the names of assets of earlier runs. They may have been deleted here.
         """
         async with self._db.read() as db:
             existing = {(one.name, one.size) for one in (await self._existing(db, row.id))}
         names_here = {name for name, _ in existing}
         for asset in release.assets:
-            if asset.name in known:
+            if asset.name in earlier:
                 continue
             if (asset.name, asset.size) in existing or (asset.size is None and asset.name in names_here):
                 continue

@@ -19,7 +19,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class ReleaseBase(msgspec.Struct, frozen=True):
-    """What the source said of a release at the last run: digests by field, and the names of its files."""
+    """Digests of a release at the last run by field, and the names of its files."""
 
     fields: dict[str, str] = {}
     assets: list[str] = []

@@ -60,7 +60,7 @@ def _page(
 
 @get("/{owner:str}/{repo:str}/settings/migrate", policy=anyone(), include_in_schema=False)
 async def progress(request: WebRequest) -> Response[Any]:
-    """Show the progress of an import whose commits are here. After its end, show what came, and import again."""
+    """Show the progress of an import whose commits are here. After its end, show what came."""
     request.require_signed_in()
     return await _progress_page(RepositoryFrame(request), Form())
 
