@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import yaml
-
 from ingot_testing.binaries import postgres_programs
+
+from .manifests import documents
 
 FILE = Path(__file__).parents[2] / "deploy" / "k8s" / "components" / "backup" / "shard" / "backup.yaml"
 OF_A_DATABASE = ("PGDATABASE=$service", '--dbname="$service"')
@@ -17,7 +17,7 @@ def script(job: str) -> str:
     """Return the script of a CronJob in the container for the databases."""
     (cron,) = [
         one
-        for one in yaml.safe_load_all(FILE.read_text())
+        for one in documents(FILE.read_text())
         if (one["kind"], one["metadata"]["name"]) == ("CronJob", job)
     ]
     pod = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"]

@@ -27,6 +27,11 @@ def renderer() -> tuple[str, ...]:
     return (manifests, "kustomize") if (manifests := shutil.which("kubectl")) else ()
 
 
+def documents(text: str) -> list[Object]:
+    """Return the objects of a YAML text. libyaml takes a sixth of the time of the parser in Python."""
+    return [one for one in yaml.load_all(text, Loader=yaml.CSafeLoader) if one]
+
+
 @cache
 def rendered(place: str, *, kustomization: str = "") -> list[Object]:
     """Return the objects of deploy/k8s/``place``, with a temporary kustomization.
@@ -48,15 +53,14 @@ def rendered(place: str, *, kustomization: str = "") -> list[Object]:
         done = subprocess.run([*renderer(), copy / place], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+    return documents(done.stdout)
 
 
 @cache
 def written() -> list[Object]:
     """Every object in every file, before any patch."""
     files = [file for file in sorted(K8S.rglob("*.yaml")) if file.name != "kustomization.yaml"]
-    documents = [document for file in files for document in yaml.safe_load_all(file.read_text())]
-    return [document for document in documents if "kind" in document]
+    return [one for file in files for one in documents(file.read_text()) if "kind" in one]
 
 
 def objects(source: str) -> list[Object]:

@@ -15,7 +15,7 @@ from ingot_repos.upkeep.jobs.backups import DUMPS
 from ingot_testing.non_empty import non_empty
 
 from .backup_scripts import BackupScripts, script
-from .manifests import K8S, Object, containers, named, pods, renderer
+from .manifests import K8S, Object, containers, documents, named, pods, renderer
 
 SERVICES = ("mail", "hooks", "issues", "repos", "identity")
 """Consumers before those whom they listen to."""
@@ -43,7 +43,7 @@ def with_backups(overlay: str) -> list[Object]:
         file.write_text(yaml.safe_dump(kustomization))
         done = subprocess.run([*renderer(), place], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return documents(done.stdout)
 
 
 def secrets(objects: list[Object]) -> set[str]:

@@ -13,7 +13,7 @@ import yaml
 
 from ingot_testing.non_empty import non_empty
 
-from .manifests import ROOT, Object, containers, named, renderer
+from .manifests import ROOT, Object, containers, documents, named, renderer
 
 sys.path.insert(0, str(ROOT / "tools"))
 import helm_chart
@@ -37,7 +37,7 @@ def charted(*values: str) -> list[Object]:
     command = [helm(), "template", "ingot", str(helm_chart.CHART), "--kube-version", "1.33.0", *sets]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return documents(done.stdout)
 
 
 def plain(one: Any) -> Any:
@@ -187,7 +187,7 @@ def test_the_entrance_is_there_on_request():
 
 def test_the_version_of_the_chart_is_that_of_the_images():
     chart = yaml.safe_load((helm_chart.CHART / "Chart.yaml").read_text())
-    written = yaml.safe_load_all((ROOT / "deploy/k8s/base/gateway/serve.yaml").read_text())
+    written = documents((ROOT / "deploy/k8s/base/gateway/serve.yaml").read_text())
     (deployment,) = [one for one in written if one["kind"] == "Deployment"]
     assert (
         deployment["spec"]["template"]["spec"]["containers"][0]["image"]
