@@ -4,8 +4,8 @@ One of them is reached through git's own HTTP backend, since the client itself d
 
 ``python benchmarks/first_push.py [--commits N] [--files N] [--branches N] [--check]``. Half of the branches
 have a commit of their own. One repos serves in this process, on SQLite. CPU is of the client, the server and
-all processes of git; on a busy machine, trust it more than the time. With --check it exits with code 1 if a
-ratio of times is above its bound, or if the repository is empty after the push.
+all processes of git. On a busy machine, trust it more than the time. With --check it exits with code 1 if
+a ratio of times is above its bound. It does so too if the repository is empty after the push.
 """
 
 import argparse

@@ -3,8 +3,8 @@
 Hosts differ by a factor of two and more. So a figure is also a multiple of a calibration loop in the same
 run. Bounds are multiples of the old cost of ``GET /version``, which is recorded in such loops.
 
-Six services run in processes of their own on PostgreSQL, Redis and NATS, then all in one process on SQLite,
-as with `ingot up`. One more process sends the load. ``python benchmarks/run.py [--requests N] [--mode
+All services run in processes of their own on PostgreSQL, Redis and NATS. Then they run in one process on
+SQLite, as with `ingot up`. One more process sends the load. ``python benchmarks/run.py [--requests N] [--mode
 processes|one] [--only NAME] [--check]``. With --check it exits with code 1 if a figure is above its bound.
 """
 
@@ -146,7 +146,7 @@ CALLS = (
 
 
 def calibrate() -> float:
-    """Return the seconds of CPU of the calibration loop. It runs typical Python operations, always the same."""
+    """Return the seconds of CPU of the calibration loop, which always runs the same operations."""
     before = time.process_time()
     for _ in range(20):
         counts: dict[str, int] = {}
@@ -164,7 +164,7 @@ class Figure:
     rate: float
 
     def processor(self, case: Case) -> float:
-        """Return the seconds that count for ``case``: of its programs, or of all if all run in one process."""
+        """Return the seconds that count for ``case``: of its programs, or of all in one process."""
         counted = [spent for program, spent in self.by_program.items() if program in case.programs]
         return sum(counted or self.by_program.values())
 

@@ -47,7 +47,7 @@ GB = 1e9
 
 
 class World:
-    """Fork networks, and the shard of each. A fork has the size of its parent: shared files count for each."""
+    """Fork networks, and the shard of each. A fork has the size of its parent: shared files count."""
 
     def __init__(self, repositories: int, shards: int) -> None:
         chance = random.Random(17)

@@ -42,7 +42,8 @@ def _table() -> dict[str, dict[str, set[str]]]:
     owners, callers = [""], {""}
     for line in Path(__file__).with_name("internal_routes.txt").read_text().splitlines():
         if line.startswith("["):
-            owners, callers = (side.split(", ") for side in line.strip("[]").split(" < "))  # type: ignore[assignment]
+            sides = line.strip("[]").split(" < ")
+            owners, callers = (side.split(", ") for side in sides)  # type: ignore[assignment]
         elif line and not line.startswith("#"):
             method, path = line.split()
             for owner in owners:

@@ -1,4 +1,4 @@
-"""Every page address in a response of the API or a payload of a hook leads to its page and anchor.
+"""Page addresses in responses of the API and in payloads of hooks lead to their page and anchor.
 
 Each read operation is called with every kind of object in its data. It fails the test if its description
 promises a page and its response has none, unless ``SHOWS_NONE`` gives a reason.

@@ -63,7 +63,8 @@ async def test_pages_and_forms_of_what_one_may_not_see_are_those_of_nothing(worl
     wrong: list[str] = []
     routes = pages_of_repositories()
     async with httpx.AsyncClient(base_url=world.url, timeout=60) as client:
-        form: dict[str, Any] = FORM | {"token": TOKEN.search((await client.get("login")).text)[1]}  # type: ignore[index]
+        page = (await client.get("login")).text
+        form: dict[str, Any] = FORM | {"token": TOKEN.search(page)[1]}  # type: ignore[index]
         if who != "nobody":
             signed_in = await client.post(
                 "login",

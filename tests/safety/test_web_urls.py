@@ -136,7 +136,8 @@ def test_pages_link_to_the_address_of_somebody_else_only_if_it_is_one():
         (file.name, match[1], match[2])
         for file in sorted(PAGES.glob("*/templates/*.html"))
         for match in re.finditer(
-            r"""((?:\{%[^%]*%\}[^{]*)?)(?:href|src|action)="\{\{ *([a-z_.]*(?:website|target_url|homepage|external_\w+_url))""",
+            r"""((?:\{%[^%]*%\}[^{]*)?)(?:href|src|action)="\{\{ *"""
+            r"""([a-z_.]*(?:website|target_url|homepage|external_\w+_url))""",
             file.read_text(),
         )
     ]

@@ -116,7 +116,8 @@ class RunningIngot:
     def get_as_administrator(self, path: str) -> list[dict[str, Any]]:
         """The list at that path of the API."""
         auth = ("root", self.password)
-        return httpx.get(f"{self.url}api/v1/{path}", auth=auth, timeout=20).json()  # type: ignore[no-any-return]
+        url = f"{self.url}api/v1/{path}"
+        return httpx.get(url, auth=auth, timeout=20).json()  # type: ignore[no-any-return]
 
     def children(self) -> set[int]:
         """The processes below this one."""

@@ -5,7 +5,7 @@ Started once as ``python mortal_repos.py``. Each line on stdin is one life, as J
 process gets SIGKILL before the step of that number; with 0 it survives. It answers ``killed`` or ``lived``.
 Every life is a fork of this process.
 
-A step is a statement or a commit of the database, the start of a program, or a change of the disk.
+A step is a statement or commit of the database, the start of a program, or a change on disk.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A repos service on a real database and disk, with a fake of identity and the real git as its client."""
+"""A repos service on a real database and disk, with a fake of identity and git as its client."""
 
 import asyncio
 import base64

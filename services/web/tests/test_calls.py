@@ -45,7 +45,8 @@ TEAM = {
 
 
 INVITATION = {
-    "email": "zoe@x.example", "permission": "", "inviter": ANN_USER, "created_at": MOMENT, "expires_at": MOMENT,
+    "email": "zoe@x.example", "permission": "", "inviter": ANN_USER,
+    "created_at": MOMENT, "expires_at": MOMENT,
 }  # fmt: skip
 
 

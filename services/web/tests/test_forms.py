@@ -310,7 +310,8 @@ FILLED = (
     ("/admin/users/bob", "", "Rename", {"new_name": "robert"}),
     ("/admin/users/bob", "", "Delete account", {"typed": "other"}),
     ("/ann/demo/settings/collaboration", "", "Save", {"login": "zoe", "permission": "admin"}),
-    ("/ann/demo/settings/collaboration", "", "Invite person", {"email": "z@x.example", "permission": "admin"}),
+    ("/ann/demo/settings/collaboration", "", "Invite person",
+     {"email": "z@x.example", "permission": "admin"}),
     ("/ann/demo/settings/teams", "", "Add team", {"team": "crew"}),
     ("/ann/demo/settings/keys", "", "Add key", {"title": "A", "key": "ssh-ed25519 A", "writable": "1"}),
     ("/ann/demo/settings/transfer", "", "Transfer repository", {"new_owner": "zoe", "name": "other"}),
@@ -329,7 +330,9 @@ CHOICES = {
     "/users/bob": ANN_USER | {"login": "bob", "is_admin": False},
     f"{HOME}/labels": [{"id": 2, "name": "late", "color": "ffffff"}],
     f"{HOME}/milestones": [{"id": 3, "title": "One", "due_on": None}], f"{HOME}/assignees": [ANN_USER],
-    f"{HOME}/teams": [{"id": 1, "name": "staff", "permission": "read", "description": "", "includes_all_repositories": False}],
+    f"{HOME}/teams": [
+        {"id": 1, "name": "staff", "permission": "read", "description": "", "includes_all_repositories": False}
+    ],
 }  # fmt: skip
 
 

@@ -397,7 +397,8 @@ async def test_bad_input_names_the_field_and_makes_nothing(world, bob, fields, f
 @pytest.mark.parametrize(
     "address",
     [
-        "http://127.0.0.1/x", "http://127.1/x", "http://0x7f000001/x", "http://2130706433/x", "http://localhost/x",
+        "http://127.0.0.1/x", "http://127.1/x", "http://0x7f000001/x", "http://2130706433/x",
+        "http://localhost/x",
         "http://[::1]/x", "http://[::ffff:127.0.0.1]/x", "http://0/x", "https://169.254.169.254/latest",
         "git://10.0.0.1/x", "http://192.168.1.1/x", "http://8.8.8.8:8080/x", "http://8.8.8.8:22022/x",
     ],

@@ -189,7 +189,7 @@ class WikiPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """An import of the repository has ended. ``action`` is ``finished`` or ``failed``, then with a ``reason``.
+    """An import of the repository has ended. ``action`` is ``finished``, or ``failed`` with a ``reason``.
 
     ``repeat`` counts how often the import was repeated.
     """

@@ -184,7 +184,7 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
     """An object that changed here and at the source since the last import. It stays as it is here.
 
     ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release or
-    ref, or the id of a comment or review at the source. ``fields`` differ. ``deleted``: it was deleted here.
+    ref, or an id of a comment or review. ``fields`` differ. ``deleted``: it was deleted here.
     ``number``: another issue or pull request has its number here.
     """
 

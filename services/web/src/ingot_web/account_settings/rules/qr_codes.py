@@ -15,4 +15,5 @@ def qr_code(text: str, label: str) -> Markup:
     if not 0 < len(text.encode()) <= MOST_BYTES:
         return Markup()
     picture = segno.make(text, micro=False).svg_inline(omitsize=True, lineclass=None, light="#fff")
-    return Markup('<div class="qr" role="img" aria-label="{}">{}</div>').format(label, Markup(picture))  # noqa: S704 - drawn here
+    drawn = Markup(picture)  # noqa: S704 - drawn here
+    return Markup('<div class="qr" role="img" aria-label="{}">{}</div>').format(label, drawn)
