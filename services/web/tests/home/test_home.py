@@ -47,7 +47,8 @@ async def test_the_latest_activities_of_watched_repositories_are_listed(pages, f
     forge.answers[feed] = [
         {
             "id": number, "op_type": "create_issue", "content": f"{number}|Leak", "ref_name": "",
-            "comment_id": 0, "created": MOMENT, "act_user": ANN_USER, "repo": repository(), "is_private": False,
+            "comment_id": 0, "created": MOMENT, "act_user": ANN_USER, "repo": repository(),
+            "is_private": False,
         }
         for number in range(1, 13)
     ]  # fmt: skip
