@@ -3,6 +3,7 @@
 import types
 from collections import Counter
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -68,17 +69,18 @@ def largest_fields(event: msgspec.Struct, count: int = 8) -> str:
     """The fields with the most bytes, those of all items of a list together."""
     sizes = Counter[str]()
 
-    def add(value: Any, path: str) -> None:
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                add(inner, f"{path}.{name}".removeprefix("."))
+    def add(value: Any, path: str, repeats: int) -> None:
+        if isinstance(value, msgspec.Struct):
+            for name in value.__struct_fields__:
+                add(getattr(value, name), f"{path}.{name}".removeprefix("."), repeats)
         elif isinstance(value, list):
-            for item in value:
-                add(item, f"{path}[]")
-        else:
-            sizes[path] += len(msgspec.json.encode(value))
+            for _, items in groupby(value, key=id):  # `worst` repeats one item
+                item, *others = items
+                add(item, f"{path}[]", repeats * (1 + len(others)))
+        elif value is not msgspec.UNSET:
+            sizes[path] += repeats * len(msgspec.json.encode(value))
 
-    add(msgspec.to_builtins(event), "")
+    add(event, "", 1)
     return ", ".join(f"{path} ({size})" for path, size in sizes.most_common(count))
 
 
