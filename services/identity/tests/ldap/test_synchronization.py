@@ -369,6 +369,31 @@ async def test_a_directory_that_shows_required_groups_and_hides_mapped_ones_take
         assert await rights(site, team_id) == ({"bob"}, {"root", "bob"}, 0)
 
 
+@pytest.mark.parametrize("by", ["attribute", "search"])
+@pytest.mark.parametrize("is_required", [True, False], ids=["required", "not required"])
+async def test_the_last_person_who_leaves_a_mapped_group_loses_its_rights(site, slapd, by, is_required):
+    team_id = await add_team(site)
+    names = ["staff", "forge (admins)"]
+    staff, admins = names if by == "search" else [f"cn={name},{GROUPS}" for name in names]
+    search = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER} if by == "search" else {}
+    if is_required:
+        search["required_groups"] = [staff]
+    mapping = {"group_team_map": {admins: {"acme": ["coders"]}}, "admin_groups": [admins]}
+    await add_source(site, slapd, **mapping, **search)
+    ann, bob = [await slapd.add_person(name) for name in ("ann", "bob")]
+    await slapd.add_group("staff", ann, bob)
+    await slapd.add_group("forge (admins)", ann)
+    for name in ("ann", "bob"):
+        assert (await site.authenticate(name=name, password=PASSWORD)).json()["user_id"]
+    assert await rights(site, team_id) == ({"ann"}, {"root", "ann"}, 0)
+
+    # A group has a member, so the last person is replaced by an entry that is no person.
+    await slapd.replace(f"cn=forge (admins),{GROUPS}", "member", SERVICE_DN)
+    await synchronize(site)
+    assert await rights(site, team_id) == (set(), {"root"}, 0)
+    assert await active_people(site) == {"ann", "bob"}
+
+
 async def rights(site, team_id):
     keys = (await site.call("GET", "/users/ann/keys", as_="root")).json()
     return await members_of(site, team_id), await administrators(site), len(keys)

@@ -7,7 +7,7 @@ own: a directory that hangs delays no other work. The module imports ldap3 when 
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +21,7 @@ from ingot_identity.directories.clients.queries import (
     PersonQuery,
     Server,
     VerifiedPerson,
+    escaped,
     filled,
     filter_of_everybody,
     filter_of_subject,
@@ -101,6 +102,16 @@ class Directories:
             work = partial(_groups_of_all, query=query, entries=entries[start : start + CHUNK])
             groups += await self._run(server, LIST_SECONDS, work)
         return groups
+
+    async def has_groups(self, server: Server, query: PersonQuery, names: Collection[str]) -> bool:
+        """True if the account of the service finds a group with one of these names, whoever is in it.
+
+        Raises DirectoryFailed, Unavailable.
+        """
+        terms = "".join(f"({query.group_attribute}={escaped(name)})" for name in sorted(names))
+        base_dn, attributes = query.group_base_dn or query.base_dn, [query.group_attribute]
+        work = partial(_list, base_dn=base_dn, filter_=f"(|{terms})", attributes=attributes)
+        return bool(await self._run(server, LIST_SECONDS, work))
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

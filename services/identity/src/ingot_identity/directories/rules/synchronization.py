@@ -50,7 +50,7 @@ log = structlog.get_logger()
 
 
 HIDDEN = (
-    "accounts have rights from groups, and no person is in one of these groups; "
+    "accounts have rights from groups, and the directory shows none of these groups; "
     "check the rights of bind_dn to read groups, and the names of the groups"
 )
 NOBODY = "user_filter and required_groups match no person; check them, base_dn, and the rights of bind_dn"
@@ -103,7 +103,7 @@ class Synchronization:
                         await self._deactivate(source, link)
         listed = [link for link in links if link.subject in by_subject]
         people = await self._persons(config, server, [by_subject[link.subject] for link in listed])
-        has_groups = _have_groups(source, config, by_subject.values(), listed, people, teams)
+        has_groups = await self._have_groups(source, server, by_subject.values(), listed, people, teams)
         has_keys = not any(present_keys.get(link.id) for link in listed) or _have_keys(
             source, config, entries
         )
@@ -132,6 +132,41 @@ class Synchronization:
         if not config.group_filter or not entries:
             return [()] * len(entries)
         return await self._directories.find_groups(server, query_of(config), entries)
+
+    async def _have_groups(
+        self,
+        source: SourceRow,
+        server: Server,
+        entries: Collection[Entry],
+        links: Sequence[IdentityRow],
+        people: Sequence[DirectoryPerson],
+        teams: Mapping[int, Collection[int]],
+    ) -> bool:
+        """Return False if the account of the service seems unable to read mapped groups.
+
+        A directory then leaves them out without an error. An attribute has all groups of a person, so one
+        group proves that it is readable. A search may return required groups only: then the mapped groups
+        must have entries. ``links`` and ``people`` are in the same order. Raises DirectoryFailed, Unavailable.
+        """
+        config = read_ldap(source.config)
+        groups = [person.groups for person in people]
+        nobody = not any(has_required_group(config, each) for each in groups)
+        if config.required_groups and config.group_filter and people and nobody:
+            raise DirectoryFailed(NOBODY)
+        mapped = {*config.group_team_map, *config.admin_groups}
+        if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
+            return True
+        if not config.group_filter:
+            groups += [groups_of(config, entry, ()) for entry in entries]
+        if not any(groups):
+            raise DirectoryFailed(HIDDEN)
+        if not config.group_filter or not all(mapped.isdisjoint(each) for each in groups):
+            return True
+        if await self._directories.has_groups(server, query_of(config), mapped):
+            return True  # the last person left them
+        # Those who lost the required groups are deactivated all the same.
+        log.warning("groups of a directory are not applied", source=source.name, reason=HIDDEN)
+        return False
 
     async def _find_again(self, config: LdapConfig, server: Server, link: IdentityRow) -> list[Entry]:
         """Search again for a person who is missing in a list."""
@@ -218,38 +253,6 @@ def _require_people(config: LdapConfig, entries: Collection[Entry]) -> None:
     groups = (groups_of(config, entry, ()) for entry in entries)
     if not any(config.group_filter or has_required_group(config, each) for each in groups):
         raise DirectoryFailed(NOBODY)
-
-
-def _have_groups(
-    source: SourceRow,
-    config: LdapConfig,
-    entries: Collection[Entry],
-    links: Sequence[IdentityRow],
-    people: Sequence[DirectoryPerson],
-    teams: Mapping[int, Collection[int]],
-) -> bool:
-    """Return False if the account of the service seems unable to read mapped groups.
-
-    A directory then leaves them out without an error. It may show required groups, and hide others.
-    ``links`` and ``people`` are in the same order. Raises DirectoryFailed if it shows none at all.
-    """
-    if config.required_groups:
-        nobody = not any(has_required_group(config, person.groups) for person in people)
-        if config.group_filter and people and nobody:
-            raise DirectoryFailed(NOBODY)
-    mapped = {*config.group_team_map, *config.admin_groups}
-    if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
-        return True
-    groups = [person.groups for person in people]
-    if not config.group_filter:
-        groups += [groups_of(config, entry, ()) for entry in entries]
-    if not all(mapped.isdisjoint(each) for each in groups):
-        return True
-    if not config.required_groups:
-        raise DirectoryFailed(HIDDEN)
-    # Those who lost the required groups are deactivated all the same.
-    log.warning("groups of a directory are not applied", source=source.name, reason=HIDDEN)
-    return False
 
 
 def _have_keys(source: SourceRow, config: LdapConfig, entries: Sequence[Entry]) -> bool:
