@@ -1,8 +1,12 @@
 """Imports that are repeated: refs, releases and the wiki follow the source where they did not change here."""
 
 import copy
+import os
+import time
 
 import pytest
+
+from ingot_git.refs.ref_locks import OLD_SECONDS
 
 from ..remote_world import bare_source
 from ..world import commit, git
@@ -106,6 +110,39 @@ async def test_new_commits_come_and_what_moved_here_stays(world, bob, source):  
     pushes = [event["ref"] for event in await world.events("push.received")]
     assert sorted(pushes) == [f"refs/heads/{name}" for name in ("forced", "new", "there", "trunk")]
     assert (await bob.get("/repos/bob/copy/branches/new")).status_code == 200
+
+
+async def test_files_of_running_pushes_stay(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    path = world.components.storage.path(repository_id)
+    running = ("objects/pack/tmp_pack_new", "objects/pack/pack-new.keep", "refs/heads/new.lock")
+    for name in running:
+        (path / name).write_text("")
+    os.utime(path / running[2], times=(time.time() - 2 * OLD_SECONDS,) * 2)
+    stale = path / "objects/pack/tmp_pack_old"
+    stale.write_text("")
+    os.utime(stale, times=(0, 0))
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert [name for name in running if not (path / name).exists()] == []
+    assert not stale.exists()
+
+
+async def test_a_branch_that_was_moved_back_here_stays(world, bob, source):  # noqa: F811
+    first = (await git("rev-parse", "HEAD", cwd=source.work)).strip()
+    await commit(source.work, "secret.txt")
+    await git("push", "-q", "origin", "HEAD:refs/heads/trunk", cwd=source.work)
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    path = world.components.storage.path(repository_id)
+    await git("update-ref", "refs/heads/trunk", first, cwd=path)
+    await commit(source.work, "more.txt")
+    await git("push", "-q", "origin", "HEAD:refs/heads/trunk", cwd=source.work)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert (await tips(world, repository_id))["refs/heads/trunk"] == first
+    assert await conflicts(bob, repository_id) == [("branch", "trunk", ["commits"])]
 
 
 async def test_a_repeat_without_changes_changes_nothing(world, bob, source):  # noqa: F811

@@ -26,8 +26,9 @@ def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mappin
         theirs: refs of the remote that are not as in ``bases``.
         bases: refs of the remote at the last fetch, as far as they are known.
 
-    A ref that moved at the remote only moves here. Of a ref without a base, the side with all commits of the
-    other one wins. The value of a conflict is a field: ``commits``, ``deleted`` or ``name``.
+    A ref that moved at the remote only moves here. If both sides only got new commits, the one with all commits
+    of the other wins; so for a ref without a base. The head of a pull request without a base may be that of
+    another one, and stays. The value of a conflict is a field: ``commits``, ``deleted`` or ``name``.
     """
     merged = MergedRefs()
     here = list_refs(repo)
@@ -41,13 +42,13 @@ def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mappin
             merged.conflicts[name] = "deleted"
         elif old is None and (name in folders or _parents(name) & here.keys()):
             merged.conflicts[name] = "name"
-        elif old is None or old == base or _contains(repo, new, old):
+        elif old is None or old == base or _follows(repo, name, new, old, base):
             merged.changes.append(RefChange(target, old or ZERO_OID, new))
             merged.bases[name] = new
             if old is None:
                 here[target] = new
                 folders |= _parents(target)
-        elif base is None and _contains(repo, old, new):
+        elif _follows(repo, name, old, new, base):
             merged.bases[name] = new
         else:
             merged.conflicts[name] = "commits"
@@ -60,6 +61,13 @@ def _stored_name(name: str, here: Mapping[str, str]) -> str:
     if name.startswith(PULLS) and number.isdecimal() and hidden_ref(int(number)) in here:
         return hidden_ref(int(number))
     return name
+
+
+def _follows(repo: pygit2.Repository, name: str, ahead: str, behind: str, base: str | None) -> bool:
+    """Return whether one side only has new commits after the other one, which has not lost any of the base."""
+    if base is None:
+        return not name.startswith(PULLS) and _contains(repo, ahead, behind)
+    return (behind == base or _contains(repo, behind, base)) and _contains(repo, ahead, behind)
 
 
 def _contains(repo: pygit2.Repository, history: str, commit: str) -> bool:

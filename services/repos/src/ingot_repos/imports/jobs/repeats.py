@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from ingot_chassis.db.database import Database
 from ingot_contracts.repos.imports import ConflictKind, ImportConflict
 from ingot_git.refs.pull_heads import PULLS
-from ingot_git.refs.ref_locks import OLD_SECONDS
 from ingot_git.refs.refs import BRANCHES, TAGS, update_refs
 from ingot_git.remote.merging import MergedRefs, incoming_refs, merge_refs
 from ingot_git.remote.remote import INCOMING, PullHeads, RemoteFailed, fetch, list_remote_refs
+from ingot_git.storage.packs import in_use
 from ingot_git.storage.storage import Storage
-from ingot_git.storage.temporary_files import remove_temporary_files
+from ingot_git.storage.temporary_files import remove_abandoned_locks, remove_old_temporary_files
 from ingot_repos.catalog.store import wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
@@ -85,7 +85,8 @@ class RepeatedImports:
         ``files_id`` is the repository, or its wiki.
         """
         repository_id, path = row.id, self._storage.path(files_id)
-        await asyncio.to_thread(remove_temporary_files, path, lock_seconds=OLD_SECONDS)
+        await asyncio.to_thread(remove_old_temporary_files, path)
+        await asyncio.to_thread(remove_abandoned_locks, path)
         async with self._db.read() as db:
             bases = await sources.bases(db, repository_id, kind)
         async with self._connector.open(address) as connection:
@@ -97,7 +98,8 @@ class RepeatedImports:
                     names = {name: local for name, local in names.items() if name.startswith(BRANCHES)}
                 moved = {name: local for name, local in names.items() if bases.get(local) != offer.refs[name]}
                 await self._drop_incoming(files_id)
-                await fetch(connection.remote, path, moved, connection.progress, into=INCOMING)
+                with in_use(path):  # git does not fetch existing objects, even if they wait for pruning
+                    await fetch(connection.remote, path, moved, connection.progress, into=INCOMING)
                 return {local: offer.refs[name] for name, local in moved.items()}
 
             async def is_needed() -> bool:
