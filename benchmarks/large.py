@@ -1,9 +1,11 @@
 """The cost of a request with 100,000 repositories and with a few: two deployments, measured in turns.
 
-Both have six services as processes, and PostgreSQL, Redis and NATS. One has the data of `run.py`. The other
+Both have all services as processes, and PostgreSQL, Redis and NATS. One has the data of `run.py`. The other
 also has 10,000 users, 100,000 repositories, 1,000,000 issues and 50,000 hooks. 10,000 of the issues are in
-the repository that the requests read. A row is CPU of all server processes, and the median of the ratios of
-its rounds; ``!`` marks a ratio above the bound. ``python benchmarks/large.py [--requests N] [--rounds N]
+the repository that the requests read. A row is CPU of all server processes, and the
+median of the ratios of its rounds. ``!`` marks a ratio above the bound.
+
+``python benchmarks/large.py [--requests N] [--rounds N]
 [--only NAME] [--share 0.01] [--check]``. With --check it exits with code 1 if a ratio is above the bound.
 """
 

@@ -1,8 +1,8 @@
 """The cost of a page for a signed-in user: a repository with 10,000 files, 3,000 commits and 1,000 issues.
 
-The figures of a page are the CPU of all server processes, its multiple of ``GET /version``, and its
-compressed bytes, next to their bounds. On a busy machine, compare only the multiples. Another figure is the
-95th percentile of the waiting time of 20 readers, which read all kinds of pages at once. The services run in
+A page has three figures, next to their bounds. They are the CPU of all server processes, its multiple of
+``GET /version``, and its compressed bytes. On a busy machine, compare only the multiples. Another figure is
+the waiting time of 20 readers of all kinds of pages at once (95th percentile). The services run in
 processes of their own first, then in one process, as with `ingot up`.
 
 ``python benchmarks/pages.py [--requests N] [--mode processes|one] [--only NAME] [--all] [--check]``. "!"

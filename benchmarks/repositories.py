@@ -1,8 +1,9 @@
 """The cost of repositories: files, branches, archives, and the search over 100,000 of them.
 
-CPU of all server processes per request, next to its bound and as a multiple of ``GET /version`` in the same
-run. On a busy machine, compare only the multiples. ``python benchmarks/repositories.py [--requests N] [--only
-archives] [--check]``.
+The figure is CPU of all server processes per request, next to its bound. It is also a multiple of ``GET
+/version`` in the same run. On a busy machine, compare only the multiples.
+
+``python benchmarks/repositories.py [--requests N] [--only archives] [--check]``.
 """
 
 import argparse
