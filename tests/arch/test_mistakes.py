@@ -180,3 +180,12 @@ def test_the_chassis_knows_no_forge():
         if match
     ]
     assert not nouns
+
+
+def test_only_the_chassis_writes_arguments_for_one_database():
+    """Services use `partial_index` and `LASTING_IDS` (ADR 37)."""
+    uses = lines_of(
+        lambda node: isinstance(node, ast.keyword) and re.match(r"(sqlite|postgresql)_", node.arg or ""),
+        where=outside(CHASSIS, "libs/testing/"),
+    )
+    assert uses == []

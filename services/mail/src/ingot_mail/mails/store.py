@@ -31,7 +31,7 @@ from sqlalchemy import (
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_chassis.db.transaction import insert
 from ingot_mail.schema import metadata
 
@@ -61,7 +61,8 @@ class MailKind(StrEnum):
 FINAL_STATES = (MailState.SENT, MailState.FAILED, MailState.CANCELLED)
 UNCONFIRMED = "the SMTP server did not confirm it, and may have sent it; send it again if it did not arrive"
 """The error of a mail if the connection or the process ended while the server received its content."""
-UNDER_WAY = text("state IN ('pending', 'running')")
+_UNDER_WAY = "state IN ('pending', 'running')"
+UNDER_WAY = text(_UNDER_WAY)
 
 mail = Table(
     "mail",
@@ -89,9 +90,9 @@ mail = Table(
     Column("finished_at", UtcDateTime),
     UniqueConstraint("event_id", "account_id", "kind"),
     CheckConstraint("state IN ('pending', 'running', 'sent', 'failed', 'cancelled')", name="state"),
-    Index("ix_mail_due", "next_attempt_at", "number", postgresql_where=UNDER_WAY, sqlite_where=UNDER_WAY),
+    partial_index("ix_mail_due", _UNDER_WAY, "next_attempt_at", "number"),
     Index("ix_mail_state", "state", "number"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 beginning = Table("beginning", metadata, Column("at", UtcDateTime, primary_key=True))

@@ -39,7 +39,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow
-from ingot_chassis.db.tables import BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import Tx
 from ingot_repos.catalog.store.tables import account, metadata, repository, team_grant
 from ingot_repos.catalog.store.viewers import LIMITED, NOBODY, PUBLIC, Viewer, ViewerKind, visible
@@ -76,7 +76,7 @@ activity = Table(
     Index("ix_activity_of_repository", "repository_id", "created_at", "id"),
     Index("ix_activity_of_actor", "actor_id", "created_at", "id"),
     Index("ix_activity_of_subject", "repository_id", "subject_id"),
-    sqlite_autoincrement=True,
+    **LASTING_IDS,
 )
 
 _COLUMNS = ("repository_id", "actor_id", "kind", "unit", "subject_id", "comment_id", "details", "created_at")
