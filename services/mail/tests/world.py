@@ -14,7 +14,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import Principal, ServiceIdentity, sign_principal
 from ingot_contracts.identity.messages import MailRecipient
-from ingot_contracts.issues.events import PeopleNotified
+from ingot_contracts.issues.events import ChecksFailed, PeopleNotified
 from ingot_contracts.issues.notices import IssueNotice, NoticeReason, NoticeSource, NotifiedPerson
 from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.testing.identity import FakeIdentity
@@ -139,6 +139,10 @@ class World:
             people=[NotifiedPerson(account_id=account_id, reason=reason) for account_id, reason in people],
         )
         await self.deliver(event, event_id=event_id)
+
+    async def fail(self, sha: str, *, issue_id: int = 100) -> None:
+        """Apply the event by which issues announces a failed check of a pull request of bob (2)."""
+        await self.deliver(ChecksFailed(repository_id=7, issue_id=issue_id, author_id=2, sha=sha))
 
     async def deliver(self, event: msgspec.Struct, *, event_id: str = "") -> None:
         """Apply an event of another service."""

@@ -62,6 +62,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     issues.TimeChanged: (),
     issues.IssuesForgotten: ("repos",),
     issues.PeopleNotified: ("mail",),
+    issues.ChecksFailed: ("mail",),
     issues.MergeRequested: (),  # wakes workers of issues
     hooks.HooksForgotten: ("repos",),
     hooks.HookDeactivated: ("mail",),

@@ -91,12 +91,12 @@ async def test_many_people_cost_as_many_statements_as_one(world):
 async def test_all_failed_checks_of_a_head_are_one_mail(world, mailbox):
     world.add_issue(is_pull=True)
     for head in ("a" * 40, "a" * 40, "b" * 40):
-        await world.notify((2, "participating"), failed_head=head)
+        await world.fail(head)
     await world.worker.step()
     texts = sorted(message.get_body(("plain",)).get_content() for message in mailbox.messages)
     assert [text.partition(".")[0] for text in texts] == [
         "A check of pull request #12 failed at aaaaaaaaaa",
         "A check of pull request #12 failed at bbbbbbbbbb",
     ]
-    await world.notify((2, "participating"), failed_head="a" * 40, issue_id=101)
+    await world.fail("a" * 40, issue_id=101)
     assert len(await world.rows()) == 3

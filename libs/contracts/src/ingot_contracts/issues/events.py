@@ -213,6 +213,15 @@ class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.peop
     people: Annotated[list[NotifiedPerson], most_items(EVENT_PEOPLE)] = []
 
 
+class ChecksFailed(msgspec.Struct, frozen=True, kw_only=True, tag="issues.checks.failed.v1"):
+    """A check of the head of a pull request has failed. ``author_id`` wants to hear of it."""
+
+    repository_id: int
+    issue_id: int
+    author_id: int
+    sha: str
+
+
 class MergeRequested(msgspec.Struct, frozen=True, kw_only=True, tag="issues.merge.requested.v1"):
     """A scheduled merge may be possible now. Wakes the workers."""
 
@@ -233,4 +242,5 @@ Event = (
     | IssuesForgotten
     | MergeRequested
     | PeopleNotified
+    | ChecksFailed
 )

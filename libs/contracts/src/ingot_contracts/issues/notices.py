@@ -13,17 +13,13 @@ NoticeState = Literal["open", "closed", "merged"]
 
 
 class NoticeSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The source of a notice by ids: a comment, a review or a reply in it, otherwise the issue itself.
-
-    ``failed_head`` is the head of a pull request at which a check has failed.
-    """
+    """The source of a notice by ids: a comment, a review or a reply in it, otherwise the issue itself."""
 
     actor_id: int = 0
     comment_id: int = 0
     review_id: int = 0
     reply_id: int = 0
     is_opened: bool = False
-    failed_head: str = ""
 
 
 class NotifiedPerson(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ import msgspec
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.events.consumers import Handler
 from ingot_chassis.events.envelope import Envelope
-from ingot_contracts.issues.events import PeopleNotified
-from ingot_contracts.issues.notices import NoticeSource, NotifiedPerson
+from ingot_contracts.issues.events import ChecksFailed
 from ingot_contracts.repos.commits import FAILED
 from ingot_contracts.repos.events import StatusCreated
 from ingot_issues.notifications.store import pulls, subscriptions
@@ -23,15 +22,14 @@ async def notify_of_failed_check(tx: Tx, event: StatusCreated, _envelope: Envelo
     if event.status.status not in FAILED:
         return
     for row in await pulls.list_open_at(tx, event.repository.id, event.sha):
-        for account_id in await subscriptions.without_unsubscribed(tx, row.issue_id, [row.author_id]):
-            people = [NotifiedPerson(account_id=account_id, reason="participating")]
-            notice = PeopleNotified(
+        for author_id in await subscriptions.without_unsubscribed(tx, row.issue_id, [row.author_id]):
+            failed = ChecksFailed(
                 repository_id=event.repository.id,
                 issue_id=row.issue_id,
-                source=NoticeSource(failed_head=event.sha),
-                people=people,
+                author_id=author_id,
+                sha=event.sha,
             )
-            emit(tx, notice, event.repository.id)
+            emit(tx, failed, event.repository.id)
 
 
 SUBSCRIPTIONS: Mapping[type[msgspec.Struct], Handler] = {StatusCreated: notify_of_failed_check}

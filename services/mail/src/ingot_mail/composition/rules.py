@@ -93,6 +93,12 @@ class FinishedImport(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The details of a mail about failed checks of a commit."""
+
+    sha: str
+
+
 class RefusedReply(msgspec.Struct, frozen=True, kw_only=True):
     """The details of a mail about a reply by mail that was refused."""
 
@@ -117,8 +123,6 @@ def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) ->
         lead = f"{actor} reviewed pull request #{notice.number}."
     elif source.is_opened:
         lead = f"{actor} opened {thing} #{notice.number}."
-    elif source.failed_head:
-        lead = f"A check of pull request #{notice.number} failed at {source.failed_head[:10]}."
     elif reason == "requested":
         lead = f"{actor} assigned {thing} #{notice.number} to you or asked you for a review."
     else:
@@ -130,6 +134,19 @@ def of_issue(notice: IssueNotice, source: NoticeSource, reason: NoticeReason) ->
         reason=_REASONS[reason],
         link_url=notice.url,
         link_text=f"Open the {thing}",
+        thread=_thread_of(notice),
+    )
+
+
+def of_failed_check(notice: IssueNotice, failed: FailedCheck) -> Content:
+    """Return the content of a notice about failed checks of the head of a pull request."""
+    return Content(
+        subject=f"[{notice.full_name}] {notice.title} (#{notice.number})",
+        lead=f"A check of pull request #{notice.number} failed at {failed.sha[:10]}.",
+        body="",
+        reason=_REASONS["participating"],
+        link_url=notice.url,
+        link_text="Open the pull request",
         thread=_thread_of(notice),
     )
 

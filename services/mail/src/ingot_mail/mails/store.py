@@ -56,6 +56,7 @@ class MailKind(StrEnum):
     IMPORT = "import"
     MESSAGE = "message"
     REPLY = "reply"
+    CHECK = "check"
 
 
 FINAL_STATES = (MailState.SENT, MailState.FAILED, MailState.CANCELLED)

@@ -11,9 +11,10 @@ from ingot_chassis.events.envelope import Envelope
 from ingot_contracts.hooks.events import HookDeactivated
 from ingot_contracts.identity.events import UserDeleted
 from ingot_contracts.identity.messages import MessageRequested
-from ingot_contracts.issues.events import PeopleNotified
+from ingot_contracts.issues.events import ChecksFailed, PeopleNotified
+from ingot_contracts.issues.notices import NotifiedPerson
 from ingot_contracts.repos.events import ImportFinished, ReleaseChanged
-from ingot_mail.composition.rules import Deactivation, FinishedImport, Release
+from ingot_mail.composition.rules import Deactivation, FailedCheck, FinishedImport, Release
 from ingot_mail.mails import store
 from ingot_mail.mails.components import MailComponents
 from ingot_mail.mails.store import MailKind
@@ -35,6 +36,7 @@ class MailEvents:
         """Return the handler of each event."""
         return {
             PeopleNotified: self.on_people_notified,
+            ChecksFailed: self.on_checks_failed,
             MessageRequested: self.on_message_requested,
             ReleaseChanged: self.on_release_changed,
             HookDeactivated: self.on_hook_deactivated,
@@ -47,7 +49,18 @@ class MailEvents:
             notice = Notice(
                 MailKind.ISSUE, event.source, repository_id=event.repository_id, subject_id=event.issue_id
             )
-            self._wake(tx, await notices.queue(tx, envelope, notice, event.people, key=_key_of(event)))
+            self._wake(tx, await notices.queue(tx, envelope, notice, event.people))
+
+    async def on_checks_failed(self, tx: Tx, event: ChecksFailed, envelope: Envelope) -> None:
+        """Queue one mail for each head: a run of checks can fail in many of them."""
+        if await self._is_mailed(tx, envelope):
+            details = FailedCheck(sha=event.sha)
+            notice = Notice(
+                MailKind.CHECK, details, repository_id=event.repository_id, subject_id=event.issue_id
+            )
+            author = NotifiedPerson(account_id=event.author_id, reason="participating")
+            key = str(uuid.uuid5(CHECKS, f"{event.issue_id} {event.sha}"))
+            self._wake(tx, await notices.queue(tx, envelope, notice, [author], key=key))
 
     async def on_message_requested(self, tx: Tx, event: MessageRequested, envelope: Envelope) -> None:
         if await self._is_mailed(tx, envelope):
@@ -99,13 +112,3 @@ class MailEvents:
     def _wake(self, tx: Tx, count: int) -> None:
         if count:
             tx.on_commit(self._components.notified.set)
-
-
-def _key_of(event: PeopleNotified) -> str:
-    """Return a key by which several events queue one mail; empty for an event with mails of its own.
-
-    A run of checks can fail in many of them.
-    """
-    if not event.source.failed_head:
-        return ""
-    return str(uuid.uuid5(CHECKS, f"{event.issue_id} {event.source.failed_head}"))

@@ -12,7 +12,14 @@ from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
 from ingot_mail.clients.repos import HttpRepos
 from ingot_mail.composition import rules as composition
-from ingot_mail.composition.rules import Content, Deactivation, FinishedImport, RefusedReply, Release
+from ingot_mail.composition.rules import (
+    Content,
+    Deactivation,
+    FailedCheck,
+    FinishedImport,
+    RefusedReply,
+    Release,
+)
 from ingot_mail.mails.store import MailKind, MailRow
 
 LOST_ACCESS = "the recipient may not read it any more, or it was deleted"
@@ -76,6 +83,8 @@ class Contents:
                 case MailKind.IMPORT:
                     await self._require(row, None)
                     return composition.of_import(msgspec.json.decode(row.details, type=FinishedImport))
+                case MailKind.CHECK:
+                    return await self._of_failed_check(row)
                 case MailKind.REPLY:
                     return await self._of_reply(row)
         except (NotFound, Denied) as error:
@@ -91,6 +100,11 @@ class Contents:
         reason = msgspec.convert(row.reason, type=NoticeReason)
         notice = await self._clients.issues.notice(row.subject_id, row.account_id, source)
         return composition.of_issue(notice, source, reason)
+
+    async def _of_failed_check(self, row: MailRow) -> Content:
+        failed = msgspec.json.decode(row.details, type=FailedCheck)
+        notice = await self._clients.issues.notice(row.subject_id, row.account_id, NoticeSource())
+        return composition.of_failed_check(notice, failed)
 
     async def _of_reply(self, row: MailRow) -> Content:
         notice = await self._clients.issues.notice(row.subject_id, row.account_id, NoticeSource())

@@ -44,7 +44,7 @@ LEASE = timedelta(minutes=10)
 ATTEMPT_SECONDS = 300.0
 OWNER_PAUSE = timedelta(seconds=30)
 """The pause of a mail if a service does not answer. Such an attempt does not count."""
-BY_CHOICE = (MailKind.ISSUE, MailKind.RELEASE)
+BY_CHOICE = (MailKind.ISSUE, MailKind.CHECK, MailKind.RELEASE)
 
 ATTEMPTS = Counter(
     "ingot_mail_attempts_total", "Attempts to send a mail, by what became of them", ["outcome"]
@@ -255,7 +255,7 @@ class MailWorker:
 
     def _reply_to(self, row: MailRow) -> str:
         """Return the address for replies: of a notice about one issue, and not of a digest."""
-        if row.kind != MailKind.ISSUE or row.digest:
+        if row.kind not in (MailKind.ISSUE, MailKind.CHECK) or row.digest:
             return ""
         return self._addresses.sign(row.account_id, row.subject_id, now())
 
