@@ -21,7 +21,7 @@ from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.imports.rules.pages import IMPORT
 from ingot_testing.service import count_statements
 
-from ..builders import HEAD, NEXT, repository
+from ..builders import HEAD, NEXT, comparison, new_commit, push, repository
 from .test_imports import (
     BOB,
     EARLIER,
@@ -301,6 +301,30 @@ async def test_a_page_without_changes_takes_a_constant_number_of_statements(worl
             await world.work()
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("is_import", [False, True])
+async def test_a_push_of_a_repeat_closes_and_merges_nothing(world, is_import):
+    opened = changed(pull(1), head_sha=HEAD)
+    await imported(world, {"issues": [issue(3)], "pulls": [opened]})
+    world.repos.comparison = comparison(base_sha=NEXT, merge_base=HEAD, commits=0)
+    commits = [new_commit(NEXT, "fixes #3\n")]
+    await world.deliver(push(commits=commits, total_commits=1, restricted=True, imported=is_import))
+    await world.work()
+    states = [(await world.call("GET", f"/issues/{number}")).json()["state"] for number in (3, 1)]
+    assert states == (["open"] * 2 if is_import else ["closed"] * 2)
+    rows = [(await world.call("GET", f"/issues/{number}/timeline")).json() for number in (3, 1)]
+    assert (rows == [[], []]) is is_import
+
+
+@pytest.mark.parametrize("is_import", [False, True])
+async def test_a_head_that_a_repeat_moves_is_not_announced(world, is_import):
+    await imported(world, {"pulls": [pull(1)]})
+    world.repos.comparison = comparison(head_sha=NEXT)
+    await world.deliver(push(ref="refs/heads/fix", before=HEAD, restricted=True, imported=is_import))
+    await world.work()
+    assert (await world.call("GET", "/pulls/1")).json()["head"]["sha"] == NEXT
+    assert len((await world.call("GET", "/issues/1/timeline")).json()) == (0 if is_import else 1)
 
 
 async def test_the_head_of_a_pull_request_with_commits_of_both_sides_stays(world):

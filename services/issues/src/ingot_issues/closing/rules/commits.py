@@ -65,11 +65,12 @@ class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
 async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
     """Add the references of the commits of a push. On the default branch, close and reopen issues too.
 
-    Commits of a mirror are skipped, because their numbers are those of another forge. repos cannot list the
+    Commits of a mirror are skipped, because their numbers are those of another forge. So are those of a
+    repeated import: the source has closed its issues, and some may be open again. repos cannot list the
     new commits of a forced push, or of a new branch other than the default. Then only commits in the event
     are read.
     """
-    if push.after == NO_COMMIT or push.repository.mirror:
+    if push.after == NO_COMMIT or push.repository.mirror or push.imported:
         return
     pull = await issue_rows.get_pull(tx, push.repository.id, push.merged_pull) if push.merged_pull else None
     proposer_id = pull.author_id if pull is not None else 0

@@ -118,13 +118,14 @@ class ComparisonJobs:
 
         If a push has brought the commits of a pull request to the base, its pusher has merged it. This needs
         the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A pull request merged
-        while it was closed has no merger and closes no issues. Its text may be newer than the merge.
+        while it was closed has no merger and closes no issues. Its text may be newer than the merge. A repeated
+        import merges nothing by its pushes: the source tells what was merged there.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
         dismisses = bool(moved) and await self._repos.dismisses_approvals(repository.id, check.base_branch)
         disagreed, trusted = await self._disagreed(check, compared)
-        detected = compared if repository.autodetect_manual_merge else []
+        detected = compared if repository.autodetect_manual_merge and not check.imported else []
         is_merged = mergeability.may_be_merged_by_push
         if check.reopened:
             is_merged = mergeability.is_merged_while_closed
@@ -144,7 +145,9 @@ class ComparisonJobs:
         async with self._db.transaction() as tx:
             if not trusted:
                 await scheduled_merges.cancel_all(tx, context, disagreed)
-            await mergeability.record_comparisons(tx, context, recorded, dismisses=dismisses)
+            await mergeability.record_comparisons(
+                tx, context, recorded, dismisses=dismisses, imported=check.imported
+            )
             for (row, comparison), own_references in zip(merged, merged_references, strict=True):
                 # For a closed one, the merger and the commit of the base are unknown. The base contains its
                 # head.

@@ -46,7 +46,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     - A pull request was ``reopened``. Both branches may have moved without a comparison.
 
     For a push to the base, ``before`` is the former tip. ``heads`` are heads that earlier pushes had moved
-    and that were not compared since.
+    and that were not compared since. After an ``imported`` push nothing is merged or announced.
     """
 
     repository_id: int
@@ -60,6 +60,7 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     reopened: bool = False
     before: str = ""
     heads: dict[int, str] = {}
+    imported: bool = False
 
 
 class Outdated(Exception):
@@ -114,6 +115,7 @@ async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
         restricted=push.restricted,
         before=push.before,
         heads=heads,
+        imported=push.imported,
     )
 
 
@@ -153,6 +155,7 @@ async def _add_checks(
     edit_id: str = "",
     before: str = "",
     heads: Mapping[int, str] = NO_HEADS,
+    imported: bool = False,
 ) -> None:
     """Add jobs for pull requests, grouped by the repository and branch of their base, and by ``side``."""
     for (repository_id, base_branch, side), issue_ids in groups.items():
@@ -169,6 +172,7 @@ async def _add_checks(
                 edit_id=edit_id,
                 before=before,
                 heads={issue_id: heads[issue_id] for issue_id in ids if issue_id in heads},
+                imported=imported,
             )
             await add_check(tx, jobs, check)
 
@@ -184,8 +188,9 @@ async def record_comparisons(
     compared: Sequence[tuple[AnyPull, Comparison]],
     *,
     dismisses: bool,
+    imported: bool = False,
 ) -> None:
-    """Record comparisons of pull requests, and announce moved heads. Raises Outdated.
+    """Record comparisons of pull requests, and announce moved heads unless ``imported``. Raises Outdated.
 
     ``dismisses``: dismiss approvals of a moved head.
     """
@@ -201,7 +206,8 @@ async def record_comparisons(
     for pull, comparison in compared:
         if comparison.head_sha != pull.head_sha:
             await issue_rows.change(tx, pull.id)
-            await announce_head(tx, context, pull, comparison)
+            if not imported:
+                await announce_head(tx, context, pull, comparison)
             if dismisses:
                 await dismiss_stale_approvals(tx, context, pull.id, NEW_HEAD)
     await scheduled_merges.wake(tx, context.jobs, [pull.id for pull, _ in compared])

@@ -135,7 +135,7 @@ class RepeatedImports:
             async def move() -> None:
                 await asyncio.to_thread(update_refs, path, merged.changes)
 
-            await self._pushes.moved(files_id, user_id, names, move, restricted=True)
+            await self._pushes.moved(files_id, user_id, names, move, restricted=True, imported=True)
         await self._drop_incoming(files_id)
         async with self._db.transaction() as tx:
             await sources.save_bases(tx, repository_id, kind, merged.bases)

@@ -32,6 +32,7 @@ push = Table(
     Column("confined", Boolean, nullable=False, server_default=false()),
     Column("options", Text, nullable=False, server_default="[]"),
     Column("moves_refs", Boolean, nullable=False, server_default=true()),
+    Column("imported", Boolean, nullable=False, server_default=false()),
     Column("lease_until", UtcDateTime, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
     **LASTING_IDS,

@@ -105,11 +105,12 @@ class Pushes:
         merged_pull: int = 0,
         restricted: bool = False,
         options: Sequence[str] = (),
+        imported: bool = False,
     ) -> AsyncIterator[int]:
         """Allow the refs ``names`` to move inside the block; yield the id for ``settle``.
 
         Without names, replicas stay current. The entry is committed before the block begins, and its lease is
-        extended while the block runs. ``options`` are announced with the refs.
+        extended while the block runs. ``options`` and ``imported`` are announced with the refs.
         Waits while the repository moves to another shard. Raises OnAnotherShard, Unavailable, NotFound.
         """
         values: dict[str, Any] = {
@@ -120,6 +121,7 @@ class Pushes:
             "restricted": restricted,
             "options": options,
             "moves_refs": bool(names),
+            "imported": imported,
         }
         push_id = await self._add(values)
         self._open[push_id] = values
@@ -139,6 +141,7 @@ class Pushes:
         *,
         merged_pull: int = 0,
         restricted: bool = False,
+        imported: bool = False,
         small: bool = False,
     ) -> T:
         """Return the result of ``move``, which may move the refs ``names``, and announce the moves.
@@ -149,7 +152,12 @@ class Pushes:
 
         async def move_and_settle() -> T:
             async with self.journaled(
-                repository_id, user_id, names, merged_pull=merged_pull, restricted=restricted
+                repository_id,
+                user_id,
+                names,
+                merged_pull=merged_pull,
+                restricted=restricted,
+                imported=imported,
             ) as push_id:
                 try:
                     result = await move()
@@ -411,6 +419,7 @@ class Pushes:
         fields = {
             "owner_kind": owner_kind(row),
             "restricted": entry.confined,
+            "imported": entry.imported,
             "options": msgspec.json.decode(entry.options, type=list[str]),
         }
         for moved in result.in_order(BRANCHES + row.default_branch):

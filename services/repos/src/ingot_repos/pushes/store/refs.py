@@ -49,6 +49,7 @@ class PushRow(TypedRow):
     confined: bool
     options: str
     moves_refs: bool
+    imported: bool
     lease_until: datetime
     created_at: datetime
     ref_version: int
@@ -156,6 +157,7 @@ _ADDED_COLUMNS = (
     "confined",
     "options",
     "moves_refs",
+    "imported",
     "lease_until",
     "created_at",
 )
@@ -190,6 +192,7 @@ async def add_push(
     restricted: bool,
     options: Sequence[str] = (),
     moves_refs: bool = True,
+    imported: bool = False,
     lease: datetime,
     shard: str = "",
 ) -> int:
@@ -205,6 +208,7 @@ async def add_push(
         "confined": restricted,
         "options": msgspec.json.encode(options).decode(),
         "moves_refs": moves_refs,
+        "imported": imported,
         "lease_until": lease,
         "created_at": now(),
     }
