@@ -3,8 +3,6 @@
 import argparse
 import ast
 import importlib
-import pkgutil
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,15 +12,14 @@ from unittest import mock
 import msgspec
 from cryptography.fernet import Fernet
 
-import ingot_contracts
 from ingot_chassis.http.openapi import openapi_description
 from ingot_chassis.security.keys import SigningKey
-from ingot_contracts.topology import CONSUMES, SERVICES
+from ingot_contracts.events import EVENTS, consumers_of
+from ingot_contracts.topology import SERVICES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs/reference"
 NOTE = "This page is written by `make docs` from the code. Change it there.\n"
-EVENT = re.compile(r"[a-z]+(\.[a-z_]+)+\.v\d+")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -77,45 +74,28 @@ def _app(service: str, folder: str) -> Any:
 
 def events_page() -> str:
     """List the events with their consumers and fields."""
-    by_owner: dict[str, list[type[msgspec.Struct]]] = {}
-    for event in sorted(_events(), key=lambda one: str(one.__struct_config__.tag)):
-        by_owner.setdefault(str(event.__struct_config__.tag).partition(".")[0], []).append(event)
     parts = [
         "# Events between services\n",
         NOTE,
         (
             "Services announce changes over NATS JetStream. A released event gets new fields with a "
             "default,\nand never changes otherwise. [Webhooks](webhooks.md) describes the payloads that "
-            "endpoints receive.\n"
+            "endpoints receive.\nThe gateway listens too, to drop cached responses. An event without a consumer is for it, or "
+            "wakes workers\nof its own service.\n"
         ),
     ]
-    for owner, events in by_owner.items():
-        consumers = [consumer for consumer, emitters in CONSUMES.items() if owner in emitters]
-        parts += [f"## {owner}\n", f"Consumers: {', '.join(consumers) or 'none'}.\n"]
+    for owner, events in sorted(EVENTS.items()):
         rows = [
             (
                 f"`{event.__struct_config__.tag}`",
                 f"`{event.__name__}`",
+                ", ".join(one for one in SERVICES if one in consumers_of(event)) or "none",
                 ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(event)),
             )
-            for event in events
+            for event in sorted(events, key=lambda one: str(one.__struct_config__.tag))
         ]
-        parts.append(_table(("event", "struct", "fields"), rows))
+        parts += [f"## {owner}\n", _table(("event", "struct", "consumers", "fields"), rows)]
     return "\n".join(parts)
-
-
-def _events() -> set[type[msgspec.Struct]]:
-    """Collect every struct of the contracts whose tag names an event."""
-    events = set()
-    for info in pkgutil.walk_packages(ingot_contracts.__path__, "ingot_contracts."):
-        if ".testing" in info.name:
-            continue
-        for value in vars(importlib.import_module(info.name)).values():
-            if isinstance(value, type) and issubclass(value, msgspec.Struct):
-                tag = value.__struct_config__.tag
-                if isinstance(tag, str) and EVENT.fullmatch(tag):
-                    events.add(value)
-    return events
 
 
 def metrics_page() -> str:
