@@ -12,6 +12,7 @@ class TokenServer:
     def __init__(self, user: str) -> None:
         self.user, self.token, self.active = user, "token-1", True
         self.forms: list[dict[str, object]] = []
+        self.answer: dict[str, object] = {"expires_in": 3600}
         self.origin = ""
 
     @property
@@ -24,7 +25,7 @@ class TokenServer:
 
     async def give(self, request: web.Request) -> web.Response:
         self.forms.append(dict(await request.post()))
-        return web.json_response({"access_token": self.token, "expires_in": 3600})
+        return web.json_response({"access_token": self.token} | self.answer)
 
     async def introspect(self, request: web.Request) -> web.Response:
         form = await request.post()

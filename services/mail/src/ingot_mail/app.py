@@ -85,6 +85,8 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     if settings.imap_host:
         if receiver is None:
             raise SettingsError(["INGOT_MAIL_IMAP_HOST needs INGOT_MAIL_SMTP_HOST and …_REPLY_ADDRESS"])
+        if settings.imap_oauth_url and not settings.imap_user:
+            raise SettingsError(["INGOT_MAIL_IMAP_OAUTH_URL needs INGOT_MAIL_IMAP_USER"])
         jobs = Jobs(database)
         poller = MailboxPoller(jobs, settings, receiver.receive)
         workers = Workers("mail", jobs, poller.work(), concurrency=1)

@@ -3,6 +3,7 @@
 import pytest
 
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_mail.access_tokens import clients as access_tokens
 from ingot_mail.mailboxes.clients import MailboxError
 from ingot_mail.mailboxes.jobs import MailboxPoller
 
@@ -42,7 +43,7 @@ async def test_a_token_takes_the_place_of_the_password(world, tokens, mechanism)
 
 
 @pytest.mark.parametrize("mechanism", ["oauthbearer", "xoauth2"])
-async def test_a_refused_token_is_named_and_replaced(world, tokens, mechanism):
+async def test_a_refused_token_is_named_and_replaced(world, tokens, mechanism, monkeypatch):
     async with running_dovecot(mechanisms=mechanism, introspection=tokens.introspection) as dovecot:
         poller = poller_of(world, dovecot, tokens)
         await dovecot.deliver(mail(address_of(world)))
@@ -51,6 +52,9 @@ async def test_a_refused_token_is_named_and_replaced(world, tokens, mechanism):
             await poller.poll()
         assert tokens.token not in repr(raised.value) + repr(raised.value.__cause__)
         tokens.active = True
+        with pytest.raises(MailboxError, match="the next attempt is later"):
+            await poller.poll()
+        monkeypatch.setattr(access_tokens, "PAUSE_SECONDS", 0.0)
         await poller.poll()
     assert comments(world) == [(100, 2, "I agree.")]
     assert [form["grant_type"] for form in tokens.forms] == ["client_credentials"] * 2

@@ -251,6 +251,13 @@ async def test_a_death_between_the_comment_and_the_mark_makes_one_comment(world,
     assert comments(world) == []
 
 
+async def test_tokens_of_a_mailbox_need_its_user(settings):
+    changes = {"imap_host": "localhost", "imap_oauth_url": "https://login.example.org", "imap_user": ""}
+    without = msgspec.structs.replace(settings, reply_address="reply+{token}@forge.test", **changes)
+    with pytest.raises(SettingsError, match="INGOT_MAIL_IMAP_USER"):
+        create_app(without)
+
+
 async def test_a_mailbox_needs_an_address_for_replies(settings):
     without = msgspec.structs.replace(settings, imap_host="localhost", reply_address="")
     with pytest.raises(SettingsError, match="INGOT_MAIL_IMAP_HOST"):

@@ -71,13 +71,14 @@ class MailboxPoller:
         A mail that is over the limit of its sender stays. It is fetched again after an hour, or by another
         process.
         """
+        token = await self._token()
         connection = MailboxConnection(self._settings)
         try:
-            await asyncio.to_thread(connection.open, await self._token())
+            await asyncio.to_thread(connection.open, token)
             await self._receive_all(connection, await asyncio.to_thread(connection.list_unseen))
             await asyncio.to_thread(connection.sign_out)
         except SignInRefused:
-            self._tokens.forget()
+            self._tokens.forget(token)
             raise
         finally:
             connection.abort()  # a thread that still waits for the server ends

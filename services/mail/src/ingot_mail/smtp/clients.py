@@ -120,16 +120,18 @@ class SmtpPool:
             start_tls=settings.smtp_security == "starttls",
             tls_context=self._tls_context(),
         )
+        token = ""
         try:
             await client.connect()
             if settings.smtp_user and self._tokens.is_on:
-                await client.auth_xoauth2(settings.smtp_user, await self._tokens.get())
+                token = await self._tokens.get()
+                await client.auth_xoauth2(settings.smtp_user, token)
             elif settings.smtp_user:
                 await client.login(settings.smtp_user, settings.smtp_password)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             client.close()
             if isinstance(error, aiosmtplib.SMTPAuthenticationError):
-                self._tokens.forget()
+                self._tokens.forget(token)
             raise SmtpError(f"no connection to the SMTP server: {_text(error)}", retried=True) from error
         return client
 
