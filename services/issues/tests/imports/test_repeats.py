@@ -334,3 +334,49 @@ async def test_the_head_of_a_pull_request_with_commits_of_both_sides_stays(world
     conflicts = await repeated(world, {"pulls": [changed(pull(1), head_sha=NEXT)]})
     assert conflicts == [ImportConflict(kind="pull", number=1, fields=["head"])]
     assert HEAD not in ((await world.call("GET", "/pulls/1")).json()["head"]["sha"], NEXT)
+
+
+@pytest.mark.parametrize("source_id", [0, 41])
+async def test_comments_on_moved_lines_and_of_renamed_authors_come_once(world, source_id):
+    first = line(source_id=source_id)
+    renamed = msgspec.structs.replace(ELSE, name="eve2")
+    await imported(world, {"pulls": [pull(1, reviews=[review(1, comments=[first])])]})
+    moved = msgspec.structs.replace(first, new_position=13, path="b.py", commit_sha=NEXT)
+    for repeat, later in enumerate((moved, msgspec.structs.replace(moved, author=renamed, body="better")), 1):
+        pages = {"pulls": [changed(pull(1, reviews=[review(1, comments=[later])]))]}
+        assert await repeated(world, pages, repeat=repeat) == []
+        await count(world, review_comment=1)
+    async with world.db.read() as db:
+        [row] = (await db.execute(world.db.metadata.tables["review_comment"].select())).all()
+    assert row.body == "better"
+
+
+async def test_a_comment_on_a_line_comes_once_in_two_reviews(world):
+    both = [review(number, comments=[line(source_id=41), line(source_id=41)]) for number in (1, 2)]
+    await imported(world, {"pulls": [pull(1, reviews=both)]})
+    await count(world, review=2, review_comment=1)
+
+
+async def test_a_comment_on_a_line_of_an_earlier_release_is_known_again(world):
+    pages = {"pulls": [pull(1, reviews=[review(1, comments=[line()])])]}
+    await imported(world, pages)
+    for repeat, body in enumerate(("why", "better"), 1):
+        later = changed(pull(1, reviews=[review(1, comments=[line(source_id=41, body=body)])]))
+        if repeat == 1:
+            async with world.db.transaction() as tx:
+                await tx.execute(world.db.metadata.tables["imported_object"].update().values(base=None))
+        assert await repeated(world, {"pulls": [later]}, repeat=repeat) == []
+    await count(world, review_comment=1)
+
+
+async def test_reactions_of_renamed_people_and_those_that_exist_here_come_once(world):
+    cry = ImportedReaction(author=ELSE, content="confused", created_at=EARLIER)
+    await imported(world, {"issues": [issue(1, reactions=[cry])]}, {"comments": [comment(1)]})
+    await world.call("POST", "/issues/1/reactions", {"content": "heart"}, as_=2)
+    renamed = msgspec.structs.replace(cry, author=msgspec.structs.replace(ELSE, name="eve2"))
+    pages = [
+        {"issues": [issue(1, reactions=[renamed, HEART])]},
+        {"comments": [comment(1, reactions=[HEART])]},
+    ]
+    assert await repeated(world, *pages) == []
+    await count(world, reaction=3)

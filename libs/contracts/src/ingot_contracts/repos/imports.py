@@ -90,8 +90,12 @@ class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedLineComment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old one."""
+    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old one.
 
+    ``source_id`` is 0 if the source does not tell it.
+    """
+
+    source_id: int = 0
     author: ImportedPerson
     body: str
     path: str

@@ -308,6 +308,7 @@ def _request(row: ReviewRow) -> ImportedRequest:
 
 def _line_comment(row: LineCommentRow) -> ImportedLineComment:
     return ImportedLineComment(
+        source_id=row.id,
         author=_author(row),
         body=row.body,
         path=row.path,

@@ -148,6 +148,7 @@ class ReviewRow(AuthoredRow):
 class LineCommentRow(AuthoredRow):
     """A comment on a line."""
 
+    id: int
     review_id: int
     path: str
     old_position: int

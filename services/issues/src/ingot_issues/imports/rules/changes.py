@@ -18,7 +18,6 @@ from ingot_contracts.repos.imports import (
     ImportConflict,
     ImportedComment,
     ImportedIssue,
-    ImportedLineComment,
     ImportedReaction,
 )
 from ingot_issues.imports.store import current
@@ -73,7 +72,8 @@ Values = Mapping[str, Any]
 class Base(msgspec.Struct, frozen=True, omit_defaults=True):
     """Digests of an object as the source had it when it was written last: by field, and of its parts.
 
-    ``lines`` has the comments on lines of a review. ``files`` are uuids. ``blockers`` are numbers.
+    ``lines`` has the comments on lines of a review, by their ids or what else identifies them. ``files`` are
+    uuids. ``blockers`` are numbers.
     """
 
     fields: dict[str, str] = {}
@@ -146,14 +146,14 @@ def with_parts(base: Base, text: ImportedIssue | ImportedComment) -> Base:
 
 
 def reaction_key(reaction: ImportedReaction) -> str:
+    """Return what identifies a reaction. A person may get another name at the source."""
     person = reaction.author
-    return digest([person.source_id, person.name, reaction.content])
+    return digest([person.source_id or person.name, reaction.content])
 
 
-def line_key(original_author_id: int, original_author: str, values: Values) -> str:
-    """Return what identifies a comment on a line: sources do not tell its id."""
-    place = (values["path"], values["old_position"], values["new_position"])
-    return digest([original_author_id, original_author, int(values["created_at"].timestamp()), *place])
+def line_key(original_author_id: int, original_author: str, created_at: datetime, diff_hunk: str) -> str:
+    """Return what identifies a comment on a line without its id. Its line moves with later commits."""
+    return digest([original_author_id or original_author, int(created_at.timestamp()), diff_hunk])
 
 
 def line_digest(body: str, *, is_resolved: bool) -> str:
@@ -255,13 +255,3 @@ def _report(run: Run, kind: ObjectKind, subject: Subject, fields: list[str]) -> 
 def report_number(run: Run, kind: ObjectKind, number: int, title: str) -> None:
     """Report that another issue or pull request has the number of a new one."""
     run.conflicts.append(ImportConflict(kind=NAMES[kind], number=number, name=title, fields=["number"]))
-
-
-def line_values(comment: ImportedLineComment, path: str) -> dict[str, Any]:
-    """Return the columns of a comment on a line that identify it."""
-    return {
-        "path": path,
-        "old_position": comment.old_position,
-        "new_position": 0 if comment.old_position else comment.new_position,
-        "created_at": comment.created_at,
-    }

@@ -248,7 +248,10 @@ async def add_parts(
             changed = msgspec.structs.replace(text, files=new_files)
             files += file_rows(run.repository_id, issue_id, comment_id, changed)
         merged.append(one._replace(base=base))
-    await add_reactions(tx, run.repository_id, reactions)
+    here = await current.reactions_of(tx, {row["issue_id"] for row, _ in reactions})
+    names = ("issue_id", "comment_id", "account_id", "content")
+    absent = [pair for pair in reactions if tuple(pair[0][name] for name in names) not in here]
+    await add_reactions(tx, run.repository_id, absent)
     await store.add_files(tx, files)
     return merged
 

@@ -28,7 +28,6 @@ from ingot_issues.imports.rules.changes import (
     encode,
     line_digest,
     line_key,
-    line_values,
     merge,
     save,
 )
@@ -152,11 +151,22 @@ async def _write_reviews(
 
 
 async def _add_lines(tx: Tx, run: Run, lines: Sequence[tuple[int, int, ImportedLineComment]]) -> None:
-    """Insert comments on lines, each with the ids of its pull request and its review."""
-    ids = await store.add_line_comments(tx, [_line_columns(review_id, one) for _, review_id, one in lines])
+    """Insert comments on lines, each with the ids of its pull request and its review. Each id comes once."""
+    ids = {one.source_id for _, _, one in lines if one.source_id}
+    written, new = {*await store.local_ids(tx, run.repository_id, ObjectKind.LINE, ids)}, []
+    for line in lines:
+        source_id = line[2].source_id
+        if source_id not in written:
+            new.append(line)
+        if source_id:
+            written.add(source_id)
+    row_ids = await store.add_line_comments(tx, [_line_columns(review_id, one) for _, review_id, one in new])
+    pairs = [(issue_id, one, row_id) for (issue_id, _, one), row_id in zip(new, row_ids, strict=True)]
+    objects = {one.source_id: row_id for _, one, row_id in pairs if one.source_id}
+    await store.add_objects(tx, run.repository_id, ObjectKind.LINE, objects, {})
     deeds = [
         Deed(one.resolver, Role.RESOLVER, issue_id, row_id)
-        for (issue_id, _, one), row_id in zip(lines, ids, strict=True)
+        for issue_id, one, row_id in pairs
         if one.resolver is not None
     ]
     await record(tx, run.repository_id, deeds)
@@ -165,7 +175,10 @@ async def _add_lines(tx: Tx, run: Run, lines: Sequence[tuple[int, int, ImportedL
 def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any]:
     return {
         "review_id": review_id,
-        **line_values(comment, clipped(comment.path, TEXT_CHARACTERS)),
+        "path": clipped(comment.path, TEXT_CHARACTERS),
+        "old_position": comment.old_position,
+        "new_position": 0 if comment.old_position else comment.new_position,
+        "created_at": comment.created_at,
         "body": clipped(comment.body, LARGEST),
         "commit_sha": comment.commit_sha,
         "diff_hunk": clipped(comment.diff_hunk, LONGEST_HUNK),
@@ -176,14 +189,20 @@ def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any
 
 
 def _keyed(review: ImportedReview) -> dict[str, ImportedLineComment]:
-    """Return the comments on lines of a review by what identifies them. Twins are counted."""
-    keyed, counts = dict[str, ImportedLineComment](), Counter[str]()
+    """Return the comments on lines of a review by their ids, or by what else identifies them."""
+    other_keys = _keys_without_ids(review)
+    return {str(one.source_id or key): one for key, one in zip(other_keys, review.comments, strict=True)}
+
+
+def _keys_without_ids(review: ImportedReview) -> list[str]:
+    """Return what identifies each comment on a line without its id. Twins are counted."""
+    keys, counts = list[str](), Counter[str]()
     for one in review.comments:
-        values = line_values(one, clipped(one.path, TEXT_CHARACTERS))
-        key = line_key(one.author.source_id, one_line(one.author.name), values)
-        keyed[f"{key}{counts[key] or ''}"] = one
+        hunk = clipped(one.diff_hunk, LONGEST_HUNK)
+        key = line_key(one.author.source_id, one_line(one.author.name), one.created_at, hunk)
+        keys.append(f"{key}{counts[key] or ''}")
         counts[key] += 1
-    return keyed
+    return keys
 
 
 def _lines(review: ImportedReview) -> dict[str, str]:
@@ -212,12 +231,7 @@ async def _merge_reviews(
         if one.subject.record.base is not None
         and one.base.lines != _lines(by_id[one.subject.record.source_id])
     ]
-    local, counts = defaultdict[int, dict[str, LineCommentRow]](dict), Counter[tuple[int, str]]()
-    for row in await current.line_comments(tx, [one.subject.record.local_id for one in changed]):
-        values = {name: getattr(row, name) for name in ("path", "old_position", "new_position", "created_at")}
-        key = line_key(row.original_author_id, row.original_author, values)
-        local[row.review_id][f"{key}{counts[row.review_id, key] or ''}"] = row
-        counts[row.review_id, key] += 1
+    local = await _local_lines(tx, run, changed, by_id)
     bases = {one.subject.record.source_id: one.base for one in merged}
     added = list[tuple[int, int, ImportedLineComment]]()
     issue_ids = {one.number: row.local_id for one, row in pulls}
@@ -242,6 +256,33 @@ async def _merge_reviews(
     for review in new:
         groups[numbers[review.source_id]].append(review)
     return groups
+
+
+async def _local_lines(
+    tx: Tx, run: Run, changed: Sequence[Merged], reviews: Mapping[int, ImportedReview]
+) -> dict[int, dict[str, LineCommentRow]]:
+    """Return comments on lines by the ids of their reviews, and by their keys at the source.
+
+    Imports of earlier releases have not recorded their ids.
+    """
+    rows = await current.line_comments(tx, [one.subject.record.local_id for one in changed])
+    own = [reviews[one.subject.record.source_id] for one in changed]
+    source_ids = {line.source_id for review in own for line in review.comments if line.source_id}
+    ids = await store.local_ids(tx, run.repository_id, ObjectKind.LINE, source_ids)
+    names = {row_id: str(source_id) for source_id, row_id in ids.items()}
+    local, counts = defaultdict[int, dict[str, LineCommentRow]](dict), Counter[tuple[int, str]]()
+    for row in rows:
+        if row.id in names:
+            local[row.review_id][names[row.id]] = row
+        key = line_key(row.original_author_id, row.original_author, row.created_at, row.diff_hunk)
+        local[row.review_id][f"{key}{counts[row.review_id, key] or ''}"] = row
+        counts[row.review_id, key] += 1
+    for one, review in zip(changed, own, strict=True):
+        of_review = local[one.subject.record.local_id]
+        for key, line in zip(_keys_without_ids(review), review.comments, strict=True):
+            if line.source_id and line.source_id not in ids and key in of_review:
+                of_review[str(line.source_id)] = of_review[key]
+    return local
 
 
 async def _merge_lines(

@@ -10,10 +10,12 @@ from sqlalchemy import ColumnElement, Select, Table, delete, func, select, updat
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.transaction import insert
+from ingot_contracts.repos.imports import GHOST_ID
 from ingot_issues.imports.store.objects import IssueRow, ObjectKind, imported_object
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.tables import issue_label, label
 from ingot_issues.milestones.store import milestone
+from ingot_issues.reactions.store import reaction
 from ingot_issues.records.store.tables import comment, issue, pull
 from ingot_issues.reviewers.store.tables import review, review_comment
 from ingot_issues.times.store.tracked import tracked_time
@@ -26,6 +28,7 @@ TABLES: Mapping[ObjectKind, Table] = {
     ObjectKind.COMMENT: comment,
     ObjectKind.REVIEW: review,
     ObjectKind.TIME: tracked_time,
+    ObjectKind.LINE: review_comment,
 }
 
 
@@ -125,13 +128,11 @@ class LineCommentRow(TypedRow):
 
     id: int
     review_id: int
-    path: str
-    old_position: int
-    new_position: int
     body: str
     resolver_id: int | None
     original_author: str
     original_author_id: int
+    diff_hunk: str
     created_at: datetime
 
 
@@ -147,6 +148,15 @@ class _PairRow(TypedRow):
 
     issue_id: int
     value: int
+
+
+class _ReactionRow(TypedRow):
+    """What identifies a reaction of an account."""
+
+    issue_id: int
+    comment_id: int | None
+    account_id: int
+    content: str
 
 
 async def records(
@@ -314,6 +324,16 @@ async def line_comments(db: Executor, review_ids: Collection[int]) -> Sequence[L
     columns: list[ColumnElement[Any]] = [review_comment.c[name] for name in names]
     statement = select(*columns).where(review_comment.c.review_id.in_(review_ids))
     return await fetch_all(db, statement.order_by(review_comment.c.id), LineCommentRow)
+
+
+async def reactions_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int | None, int, str]]:
+    """Return the reactions of accounts to issues and their comments: both ids, the account and the content."""
+    if not issue_ids:
+        return set()
+    columns = [reaction.c[name] for name in _ReactionRow.__annotations__]
+    statement = select(*columns).where(reaction.c.issue_id.in_(issue_ids), reaction.c.account_id != GHOST_ID)
+    rows = await fetch_all(db, statement, _ReactionRow)
+    return {(row.issue_id, row.comment_id, row.account_id, row.content) for row in rows}
 
 
 async def change_line_comment(db: Executor, comment_id: int, values: Mapping[str, Any]) -> None:

@@ -87,6 +87,7 @@ class ObjectKind(IntEnum):
     PULL = 5
     REVIEW = 6
     TIME = 7
+    LINE = 8
 
 
 _TABLES: Mapping[ObjectKind, Table] = {

@@ -442,6 +442,7 @@ def _review(review: ReviewAnswer, comments: Sequence[LineCommentAnswer], head_sh
 
 def _line_comment(comment: LineCommentAnswer, commit_sha: str) -> ImportedLineComment:
     return ImportedLineComment(
+        source_id=comment.id,
         author=person_of(comment.user, comment.original_author, comment.original_author_id),
         body=comment.body or "",
         path=comment.path,

@@ -360,6 +360,7 @@ def _line_comment(comment: LineCommentAnswer, commit_sha: str) -> ImportedLineCo
     commit = comment.commit_id if is_current else comment.original_commit_id or comment.commit_id
     is_old = comment.side == "LEFT"
     return ImportedLineComment(
+        source_id=comment.id,
         author=person_of(comment.user),
         body=comment.body or "",
         path=comment.path,

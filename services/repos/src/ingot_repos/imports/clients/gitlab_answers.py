@@ -373,6 +373,7 @@ def _thread_of(notes: Sequence[NoteAnswer], head_sha: str) -> ImportedReview:
         updated_at=first.updated_at,
         comments=[
             ImportedLineComment(
+                source_id=note.id,
                 author=person_of(note.author),
                 body=note.body or "",
                 path=(position.old_path if is_old else position.new_path) or "",
