@@ -1,14 +1,16 @@
 """Failed checks of pull requests: Bob (2) proposes, Ann (1) owns. Only mail hears of them."""
 
 import pytest
+from sqlalchemy import update
 
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.issues.events import ChecksFailed, PeopleNotified
 from ingot_contracts.repos.commits import CommitStatus
 from ingot_contracts.repos.events import StatusCreated
+from ingot_issues.records.store.tables import issue as issue_table
 from ingot_testing.service import emitted_events
 
-from ..builders import HEAD, NEXT, THEN, repository
+from ..builders import HEAD, NEXT, THEN, push, repository
 
 
 async def check(world, state="failure", sha=HEAD):
@@ -47,6 +49,23 @@ async def test_a_check_of_another_commit_or_of_a_closed_pull_request_is_not_anno
     await world.propose_many("fix")
     await check(world, sha=NEXT)
     await world.call("PATCH", "/pulls/1", {"state": "closed"}, as_=2)
+    await check(world)
+    assert await notices_of_checks(world) == []
+
+
+async def test_a_check_that_fails_before_the_comparison_is_announced(world):
+    await world.propose_many("fix")
+    await world.deliver(push("refs/heads/fix", after=NEXT))
+    await check(world)
+    assert await notices_of_checks(world) == []
+    await check(world, sha=NEXT)
+    assert await notices_of_checks(world) == [(2, NEXT)]
+
+
+async def test_an_author_without_an_account_here_is_not_announced(world):
+    await world.propose_many("fix")
+    async with world.db.transaction() as tx:
+        await tx.execute(update(issue_table).values(author_id=-1))
     await check(world)
     assert await notices_of_checks(world) == []
 

@@ -7,7 +7,7 @@ from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_contracts.issues.events import PeopleNotified
 from ingot_testing.service import emitted_events
 
-from ..builders import APP, repository
+from ..builders import APP, HEAD, NEXT, push, repository
 
 MAIL = SigningKey.generate()
 
@@ -54,6 +54,13 @@ async def test_a_notice_of_a_comment_has_its_text_as_it_is_now(world):
     assert (content["text"], content["title"], content["number"]) == ("second", "It burns", 1)
     assert (content["full_name"], content["state"], content["actor"]) == ("ann/app", "open", "ann")
     assert content["url"].endswith(f"/ann/app/issues/1#issuecomment-{comment['id']}")
+
+
+async def test_a_notice_of_a_pull_request_has_its_last_pushed_head(world):
+    await world.propose_many("fix")
+    assert (await notice(world, user=1))["head_sha"] == HEAD
+    await world.deliver(push("refs/heads/fix", after=NEXT))
+    assert (await notice(world, user=1))["head_sha"] == NEXT
 
 
 async def test_a_notice_of_a_deleted_comment_is_not_found(world):

@@ -11,6 +11,7 @@ from ingot_contracts.identity.events import UserDeleted
 from ingot_contracts.issues.events import PeopleNotified
 from ingot_contracts.issues.notices import NoticeSource, NotifiedPerson
 from ingot_contracts.repos.events import ImportFinished
+from ingot_mail.mails.jobs.contents import OUTDATED
 from ingot_testing.service import count_statements, envelope_of
 
 from ..builders import release, repository
@@ -100,3 +101,13 @@ async def test_all_failed_checks_of_a_head_are_one_mail(world, mailbox):
     ]
     await world.fail("a" * 40, issue_id=101)
     assert len(await world.rows()) == 3
+
+
+@pytest.mark.parametrize("change", [{"state": "closed"}, {"state": "merged"}, {"head_sha": "b" * 40}])
+async def test_a_failed_check_that_matters_no_more_is_no_mail(world, mailbox, change):
+    world.add_issue(is_pull=True, head_sha="a" * 40)
+    await world.fail("a" * 40)
+    world.add_issue(is_pull=True, **{"head_sha": "a" * 40} | change)
+    await world.worker.step()
+    (row,) = await world.rows()
+    assert (row.state, row.error, mailbox.taken) == ("cancelled", OUTDATED, [])

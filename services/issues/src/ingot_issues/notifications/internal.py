@@ -10,6 +10,7 @@ from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.access.rules.repositories import reads
 from ingot_issues.accounts import store as accounts
 from ingot_issues.comments import store as comments
+from ingot_issues.notifications.store import pulls
 from ingot_issues.records.store import issues as issue_rows
 from ingot_issues.records.store.issues import IssueRow
 from ingot_issues.records.store.states import State
@@ -40,6 +41,7 @@ async def get_notice(
     async with request.db.read() as db:
         text = await _text(db, issue, comment, review, reply)
         pull = await issue_rows.get_pull_by_id(db, issue_id) if issue.is_pull else None
+        head_sha = await pulls.get_head(db, issue_id) if issue.is_pull else ""
         people = await accounts.get_people(db, [actor])
     state: NoticeState = "open" if issue.state == State.OPEN else "closed"
     page = request.presenter.page(issue, access.repository)
@@ -51,6 +53,7 @@ async def get_notice(
         is_pull=issue.is_pull,
         state="merged" if pull is not None and pull.merged else state,
         url=f"{page}#issuecomment-{comment}" if comment else page,
+        head_sha=head_sha,
         actor=people[actor].login if actor in people else "",
         text=text,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
@@ -19,11 +19,24 @@ class PullAtRow(TypedRow):
 
 
 async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Sequence[PullAtRow]:
-    """Return the first open pull requests of a repository with that head, with their authors."""
+    """Return the first open pull requests of a repository with that head, with their authors.
+
+    A pull request may not be compared yet since the push of its head. Placeholders of people are no authors.
+    """
+    # Checks can fail before the comparison with the pushed head.
+    has_head = or_(pull.c.head_tip == head_sha, and_(pull.c.head_tip == "", pull.c.head_sha == head_sha))
     statement = (
         select(issue.c.id.label("issue_id"), issue.c.author_id)
         .join(pull, pull.c.issue_id == issue.c.id)
         .where(issue.c.repository_id == repository_id, issue.c.is_pull, issue.c.state == State.OPEN)
-        .where(pull.c.head_sha == head_sha)
+        .where(has_head, issue.c.author_id > 0)
     )
     return await fetch_all(db, statement.order_by(issue.c.number).limit(MOST), PullAtRow)
+
+
+async def get_head(db: Executor, issue_id: int) -> str:
+    """Return the last pushed head of a pull request, which it may not be compared with yet; or ""."""
+    row = (
+        await db.execute(select(pull.c.head_tip, pull.c.head_sha).where(pull.c.issue_id == issue_id))
+    ).first()
+    return (row.head_tip or row.head_sha) if row is not None else ""

@@ -24,6 +24,7 @@ from ingot_mail.mails.store import MailKind, MailRow
 
 LOST_ACCESS = "the recipient may not read it any more, or it was deleted"
 NO_ADDRESS = "the recipient has no confirmed address, or may not sign in"
+OUTDATED = "the pull request is closed, or has another head"
 NOT_DUE = "the message is not due any more"
 
 
@@ -104,6 +105,8 @@ class Contents:
     async def _of_failed_check(self, row: MailRow) -> Content:
         failed = msgspec.json.decode(row.details, type=FailedCheck)
         notice = await self._clients.issues.notice(row.subject_id, row.account_id, NoticeSource())
+        if notice.state != "open" or (notice.head_sha or failed.sha) != failed.sha:
+            raise NotDueError(OUTDATED)
         return composition.of_failed_check(notice, failed)
 
     async def _of_reply(self, row: MailRow) -> Content:
