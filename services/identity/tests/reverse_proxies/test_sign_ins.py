@@ -1,12 +1,15 @@
 """Sign-ins of users whom a reverse proxy has identified, and attempts to get another account by them."""
 
 import pytest
+from sqlalchemy import func, select
 
 from ingot_chassis.security.principal import ANONYMOUS
 from ingot_identity.emails import store as emails
+from ingot_identity.passkeys.store import passkey
 from ingot_identity.reverse_proxies import store
 
 from ..applications import Person
+from ..passkeys.authenticator import USER_PRESENT, add_passkey
 from ..two_factors.test_two_factors import enrol
 from ..world import GATEWAY, PASSWORD, REPOS
 
@@ -201,3 +204,14 @@ async def test_a_session_without_a_proxy_counts_as_before(world):
     secret = await sign_in(world)
     assert (await world.authenticate(session=secret)).json()["user_id"] == ann
     assert (await world.authenticate(name="ann", password=PASSWORD)).json()["user_id"] == ann
+
+
+async def test_a_person_of_the_proxy_may_have_a_simple_security_key(make_world):
+    """It follows the sign-in of the proxy, so it need not replace it."""
+    async with make_world(proxy_first_sign_in="create", public_url="http://localhost:3000/") as world:
+        person = Person(world, "ann")
+        person.http.cookies["ingot-session"] = await sign_in(world)
+        _, added = await add_passkey(person, flags=USER_PRESENT)
+        assert added.status_code == 200, added.text
+        async with world.database.read() as db:
+            assert (await db.execute(select(func.count()).select_from(passkey))).scalar_one() == 1

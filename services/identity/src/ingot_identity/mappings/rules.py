@@ -24,6 +24,7 @@ from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.keys.store import ssh as ssh_keys
+from ingot_identity.passkeys import store as passkeys
 from ingot_identity.sessions import rules as sessions
 from ingot_identity.sources.rules import identities as identity_rules
 from ingot_identity.sources.rules.configs import GroupRules
@@ -255,9 +256,11 @@ async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_
     Raises NotFound, and Conflict if the source is the only way to sign in.
     """
     async with db.transaction() as tx:
-        await identity_rules.require_removable(tx, account_id, source.id)
+        has_passkey = bool(await passkeys.count_of(tx, account_id))
+        await identity_rules.require_removable(tx, account_id, source.id, has_passkey=has_passkey)
     await apply_groups(db, presenter, source, GroupRules(), account_id, [])
     async with db.transaction() as tx:
-        await identity_rules.unlink(tx, account_id, source.id)
+        has_passkey = bool(await passkeys.count_of(tx, account_id))
+        await identity_rules.unlink(tx, account_id, source.id, has_passkey=has_passkey)
         await ssh_keys.remove_unlinked(tx, account_id)
         await sessions.end_of_source(tx, source.id, account_id=account_id)

@@ -131,14 +131,17 @@ class Passkeys:
         self.available = is_local or (url.scheme == "https" and not _is_address(host))
         """True if browsers support passkeys here: for host names, over https or on this machine."""
 
-    def begin_creation(self, account: AccountRow, rows: Sequence[PasskeyRow], browser: str) -> Begun:
+    def begin_creation(
+        self, account: AccountRow, rows: Sequence[PasskeyRow], browser: str, *, has_other_way: bool = False
+    ) -> Begun:
         """Begin to register a passkey.
 
         Authenticators that already have one of ``rows`` create no second one. Each passkey of an
         account without a password must be able to replace the password: it may become the only one.
+        ``has_other_way``: the account is linked with a user of the reverse proxy.
         """
         handle = rows[0].user_handle if rows else secrets.token_bytes(32)
-        stands_alone = not account.password_hash and account.source_id == LOCAL
+        stands_alone = not account.password_hash and account.source_id == LOCAL and not has_other_way
         options, state = self._server.register_begin(
             PublicKeyCredentialUserEntity(
                 id=handle, name=account.login, display_name=account.full_name or account.login

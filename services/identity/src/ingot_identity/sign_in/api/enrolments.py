@@ -10,6 +10,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.passkeys.rules.ceremonies import browser_of
+from ingot_identity.reverse_proxies import store as proxy_links
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import passkey_html as html
@@ -31,7 +32,7 @@ async def enrolment_form(request: IdentityRequest) -> Page:
         return browser.redirect(f"{browser.root}/login")
     if not is_proved(request, session):
         return browser.redirect(confirm_address(browser, ENROL))
-    return _page(request, browser, session)
+    return await _page(request, browser, session)
 
 
 @post(ENROL, policy=anyone(), include_in_schema=False, status_code=200)
@@ -50,7 +51,7 @@ async def enrol(request: IdentityRequest) -> Page:
     if form.get("do") == "begin":
         async with request.db.transaction() as tx:
             begun = await apps.begin(tx, session)
-        return _page(request, browser, session, enrolment=begun)
+        return await _page(request, browser, session, enrolment=begun)
     try:
         async with request.db.transaction() as tx:
             codes = await apps.confirm(tx, session.id, form.get("code", ""))
@@ -59,11 +60,11 @@ async def enrol(request: IdentityRequest) -> Page:
     except Invalid as error:
         # Only the text that this page showed: a wrong one harms the person who sends it alone.
         shown = Enrolment(form.get("secret", ""), form.get("uri", "")) if form.get("secret") else None
-        return _page(request, browser, session, enrolment=shown, error=error)
+        return await _page(request, browser, session, enrolment=shown, error=error)
     return browser.page(html.enrolled_page(codes=codes, root=browser.root))
 
 
-def _page(
+async def _page(
     request: IdentityRequest,
     browser: Browser,
     session: SessionHolderRow,
@@ -74,7 +75,10 @@ def _page(
     ceremonies = request.part(TwoFactorComponents).sign_ins.passkeys
     begun = None
     if ceremonies.available:
-        begun = ceremonies.begin_creation(session, (), browser_of(browser.session_secret))
+        async with request.db.read() as db:
+            is_linked = await proxy_links.is_linked(db, session.id)
+        browser_id = browser_of(browser.session_secret)
+        begun = ceremonies.begin_creation(session, (), browser_id, has_other_way=is_linked)
     page = html.enrolment_page(
         login=session.login,
         begun=begun,

@@ -211,9 +211,11 @@ async def _list_page(
     async with request.db.read() as db:
         rows = await store.list_of(db, session.id)
         count = await two_factors.count_recovery_codes(db, session.id)
+        is_linked = await proxy_links.is_linked(db, session.id)
     begun = None
     if ceremonies.available:
-        begun = ceremonies.begin_creation(session, rows, browser_of(browser.session_secret))
+        browser_id = browser_of(browser.session_secret)
+        begun = ceremonies.begin_creation(session, rows, browser_id, has_other_way=is_linked)
     page = html.passkeys_page(
         rows=rows,
         begun=begun,

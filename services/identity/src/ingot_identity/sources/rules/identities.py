@@ -28,8 +28,11 @@ async def link(
     return row
 
 
-async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountRow:
-    """Lock and return the account. Raises NotFound, and Conflict if the link is the only way to sign in."""
+async def require_removable(tx: Tx, account_id: int, source_id: int, *, has_passkey: bool) -> AccountRow:
+    """Lock and return the account. Raises NotFound, and Conflict if the link is the only way to sign in.
+
+    A passkey of an account of this site can replace a password; one of a source only follows a sign-in there.
+    """
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
     link = next((link for link in links if link.source_id == source_id), None)
@@ -37,14 +40,15 @@ async def require_removable(tx: Tx, account_id: int, source_id: int) -> AccountR
         raise NotFound
     if link.managed:
         raise Conflict("the other system manages this account; only an administrator can unlink it")
-    if not row.password_hash and len(links) == 1:
+    has_other_way = bool(row.password_hash) or (has_passkey and row.source_id == LOCAL)
+    if not has_other_way and not await store.has_enabled(tx, account_id, besides=source_id):
         raise Conflict("it is the only way to sign in to this account; ask for a password first")
     return row
 
 
-async def unlink(tx: Tx, account_id: int, source_id: int) -> None:
+async def unlink(tx: Tx, account_id: int, source_id: int, *, has_passkey: bool) -> None:
     """Delete the link. Raises as ``require_removable``."""
-    row = await require_removable(tx, account_id, source_id)
+    row = await require_removable(tx, account_id, source_id, has_passkey=has_passkey)
     await _remove(tx, account_id, source_id)
     if row.source_id == source_id:
         await accounts.change(tx, account_id, source_id=LOCAL, login_name="")

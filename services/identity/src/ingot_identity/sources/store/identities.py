@@ -62,6 +62,17 @@ async def has_directory(db: Executor, account_id: int) -> bool:
     return (await db.execute(statement)).first() is not None
 
 
+async def has_enabled(db: Executor, account_id: int, *, besides: int = 0) -> bool:
+    """True if the account is linked with an enabled source. ``besides`` is one that does not count."""
+    statement = (
+        select(external_identity.c.id)
+        .join(auth_source, auth_source.c.id == external_identity.c.source_id)
+        .where(external_identity.c.account_id == account_id)
+        .where(auth_source.c.id != besides, auth_source.c.enabled)
+    )
+    return (await db.execute(statement)).first() is not None
+
+
 async def add(db: Executor, **values: Any) -> bool:
     """Insert a link. Return False if the person or the account is already linked there."""
     values = {"created_at": now(), **values}

@@ -44,7 +44,7 @@ async def remove_passkey(tx: Tx, account_id: int, passkey_id: int, *, has_other_
     if not await passkeys.remove(tx, account_id, passkey_id):
         raise NotFound
     has_other_way = has_other_way or bool(account.password_hash)
-    has_other_way = has_other_way or bool(await identities.list_of_account(tx, account_id))
+    has_other_way = has_other_way or await identities.has_enabled(tx, account_id)
     if not has_other_way and not await passkeys.count_of(tx, account_id):
         raise Conflict("it is the only way to sign in to this account; set a password first")
     await _remove_orphaned_codes(tx, account_id)
