@@ -8,20 +8,23 @@ import pytest
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_contracts.repos.events import ImportFetched
 from ingot_contracts.repos.imports import (
+    GHOST_ID,
     ImportConflict,
     ImportedDependency,
     ImportedFile,
     ImportedLabel,
     ImportedMilestone,
+    ImportedPerson,
     ImportedReaction,
     ImportedTime,
     ReadImportPage,
 )
 from ingot_issues.imports.jobs import ImportJobs
 from ingot_issues.imports.rules.pages import IMPORT
+from ingot_issues.imports.store.placeholders import Role
 from ingot_testing.service import count_statements
 
-from ..builders import HEAD, NEXT, comparison, new_commit, push, repository
+from ..builders import APP, HEAD, NEXT, comparison, new_commit, push, repository
 from .test_imports import (
     BOB,
     EARLIER,
@@ -380,3 +383,66 @@ async def test_reactions_of_renamed_people_and_those_that_exist_here_come_once(w
     ]
     assert await repeated(world, *pages) == []
     await count(world, reaction=3)
+
+
+async def assigned(world, number=1):
+    got = (await world.call("GET", f"/issues/{number}")).json()
+    return [person["login"] for person in got["assignees"] or []]
+
+
+async def assignee_placeholders(world):
+    async with world.db.read() as db:
+        rows = (await db.execute(world.db.metadata.tables["placeholder"].select())).all()
+    return sorted(row.person for row in rows if row.role == Role.ASSIGNEE)
+
+
+UNMAPPED_BOB = msgspec.structs.replace(BOB, account_id=GHOST_ID)
+CAT = ImportedPerson(account_id=3, name="kitty", source_id=73)
+
+
+async def test_a_repeat_without_the_people_of_the_first_run_unassigns_no_one(world):
+    await imported(world, {"issues": [issue(1, assignees=[BOB])], "pulls": [pull(2, assignees=[BOB])]})
+    pages = {
+        "issues": [changed(issue(1, title="new", assignees=[UNMAPPED_BOB, CAT]))],
+        "pulls": [pull(2, assignees=[UNMAPPED_BOB])],
+    }
+    assert await repeated(world, pages) == []
+    assert (await assigned(world), await assigned(world, 2)) == (["bob", "cat"], ["bob"])
+    assert await assignee_placeholders(world) == []
+    assert await repeated(world, {"issues": [changed(issue(1, assignees=[CAT]))]}, repeat=2) == []
+    assert await assigned(world) == ["cat"]
+
+
+async def test_assignees_of_both_sides_stay(world):
+    await imported(world, {"issues": [issue(1, assignees=[BOB])]})
+    await world.call("PATCH", "/issues/1", {"assignees": ["bob", "ann"]})
+    assert await repeated(world, {"issues": [changed(issue(1, assignees=[CAT]))]}) == []
+    assert await assigned(world) == ["ann", "cat"]
+
+
+async def test_placeholders_of_assignees_follow_the_source(world):
+    await imported(world, {"issues": [issue(1, assignees=[UNMAPPED_BOB])]})
+    await repeated(world, {"issues": [changed(issue(1, assignees=[ELSE]))]})
+    assert await assignee_placeholders(world) == ["eve"]
+    await repeated(world, {"issues": [changed(issue(1, assignees=[ELSE]))]}, repeat=2)
+    assert await assignee_placeholders(world) == ["eve"]
+
+
+async def test_an_assignee_who_cannot_read_the_repository_any_more_is_not_unassigned(world):
+    world.repos.repositories[APP] = repository(private=True)
+    world.repos.levels[APP] = {2: "read"}
+    await imported(world, {"issues": [issue(1, assignees=[BOB])]})
+    world.repos.levels[APP] = {}
+    world.forget_grants()
+    await repeated(world, {"issues": [changed(issue(1, title="new", assignees=[BOB]))]})
+    assert await assigned(world) == ["bob"]
+
+
+async def test_assignees_of_an_earlier_release_are_compared(world):
+    await imported(world, {"issues": [issue(1, assignees=[BOB]), issue(2)]})
+    async with world.db.transaction() as tx:
+        await tx.execute(world.db.metadata.tables["imported_object"].update().values(base=None))
+    pages = {"issues": [issue(1, assignees=[UNMAPPED_BOB]), issue(2, assignees=[CAT], title="theirs")]}
+    conflicts = await repeated(world, pages)
+    assert conflicts == [ImportConflict(kind="issue", number=2, fields=["title", "assignees"])]
+    assert (await assigned(world), await assigned(world, 2)) == (["bob"], [])

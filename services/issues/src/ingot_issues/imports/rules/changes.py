@@ -18,12 +18,12 @@ from ingot_contracts.repos.imports import (
     ImportConflict,
     ImportedComment,
     ImportedIssue,
+    ImportedPerson,
     ImportedReaction,
 )
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
-from ingot_issues.issues.store import assignees
 
 Columns = Mapping[str, tuple[str, ...]]
 """Columns by field. The first one decides whether the field has changed; all are written."""
@@ -48,7 +48,6 @@ ISSUE: Columns = {
     "due_date": ("due_date",),
     "is_locked": ("locked",),
     "labels": ("labels",),
-    "assignees": ("assignees",),
 }
 PULL: Columns = {
     **ISSUE,
@@ -73,7 +72,8 @@ class Base(msgspec.Struct, frozen=True, omit_defaults=True):
     """Digests of an object as the source had it when it was written last: by field, and of its parts.
 
     ``lines`` has the comments on lines of a review, by their ids or what else identifies them. ``files`` are
-    uuids. ``blockers`` are numbers.
+    uuids. ``blockers`` are numbers. ``assignees`` are people at the source: their accounts here and their
+    names, by ``person_id``.
     """
 
     fields: dict[str, str] = {}
@@ -81,6 +81,7 @@ class Base(msgspec.Struct, frozen=True, omit_defaults=True):
     files: list[str] = []
     lines: dict[str, str] = {}
     blockers: list[int] = []
+    assignees: dict[str, tuple[int, str]] | None = None
 
 
 class Run(NamedTuple):
@@ -127,6 +128,8 @@ def digests(columns: Columns, values: Values) -> dict[str, str]:
 def base_text(columns: Columns, values: Values, text: ImportedIssue | ImportedComment | None = None) -> str:
     """Return the base of a new row, as JSON."""
     base = Base(digests(columns, values))
+    if isinstance(text, ImportedIssue):
+        base = msgspec.structs.replace(base, assignees=assigned_people(text))
     return encode(base if text is None else with_parts(base, text))
 
 
@@ -149,6 +152,16 @@ def reaction_key(reaction: ImportedReaction) -> str:
     """Return what identifies a reaction. A person may get another name at the source."""
     person = reaction.author
     return digest([person.source_id or person.name, reaction.content])
+
+
+def assigned_people(one: ImportedIssue) -> dict[str, tuple[int, str]]:
+    """Return the accounts and names of assignees by what identifies them at the source."""
+    return {person_id(person): (person.account_id, person.name) for person in one.assignees}
+
+
+def person_id(person: ImportedPerson) -> str:
+    """Return what identifies a person at the source."""
+    return str(person.source_id or person.name.lower() or f"account {person.account_id}")
 
 
 def line_key(original_author_id: int, original_author: str, created_at: datetime, diff_hunk: str) -> str:
@@ -175,12 +188,12 @@ async def merge(
         theirs = digests(columns, subject.values)
         if before is None:
             if base is not None and base.fields != theirs:
-                _report(run, kind, subject, ["deleted"])
+                report(run, kind, subject, ["deleted"])
             continue
         ours = digests(columns, _with_local_links(before, subject.files))
         fields, changed, both = _compare(base, theirs, ours)
         if both:
-            _report(run, kind, subject, both)
+            report(run, kind, subject, both)
         if changed:
             await _write(db, kind, columns, subject, changed)
         new_base = msgspec.structs.replace(base or Base(), fields=fields)
@@ -226,14 +239,12 @@ async def _write(
 ) -> None:
     values = {name: subject.values[name] for field in changed for name in columns[field]}
     row_id = subject.record.local_id
-    label_ids, people = values.pop("labels", None), values.pop("assignees", None)
+    label_ids = values.pop("labels", None)
     if "updated_at" in subject.values:
         values["updated_at"] = subject.values["updated_at"]
     await current.change_row(db, kind, row_id, values)
     if label_ids is not None:
         await current.replace_labels(db, row_id, label_ids)
-    if people is not None:
-        await assignees.replace(db, row_id, people)
 
 
 def _with_local_links(row: Values, files: Mapping[str, str]) -> Values:
@@ -246,10 +257,14 @@ def _with_local_links(row: Values, files: Mapping[str, str]) -> Values:
     return {**row, "body": body}
 
 
-def _report(run: Run, kind: ObjectKind, subject: Subject, fields: list[str]) -> None:
-    run.conflicts.append(
-        ImportConflict(kind=NAMES[kind], number=subject.number, name=subject.name, fields=fields)
-    )
+def report(run: Run, kind: ObjectKind, subject: Subject, fields: Sequence[str]) -> None:
+    """Add fields to the conflict of an object."""
+    conflict = ImportConflict(kind=NAMES[kind], number=subject.number, name=subject.name)
+    for one in run.conflicts:
+        if msgspec.structs.replace(one, fields=[]) == conflict:
+            one.fields.extend(field for field in fields if field not in one.fields)
+            return
+    run.conflicts.append(msgspec.structs.replace(conflict, fields=[*fields]))
 
 
 def report_number(run: Run, kind: ObjectKind, number: int, title: str) -> None:

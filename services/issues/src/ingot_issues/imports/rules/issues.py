@@ -18,6 +18,7 @@ from ingot_contracts.repos.imports import (
     ImportedReview,
     ImportedTime,
 )
+from ingot_issues.imports.rules.assignees import merge_assignees
 from ingot_issues.imports.rules.changes import (
     ISSUE,
     PULL,
@@ -195,6 +196,7 @@ async def merge_issues(
         if each.changed & {"state", "milestone"}:
             await _recount(tx, run, each, is_pull=kind is ObjectKind.PULL)
     texts = {row.source_id: text for text, row in records}
+    merged = await merge_assignees(tx, run, kind, texts, merged)
     await record(
         tx,
         run.repository_id,

@@ -129,10 +129,16 @@ def reader_ids(page: ImportPage) -> set[int]:
 
 
 def without_outsiders(page: ImportPage, outsiders: Collection[int]) -> ImportPage:
-    """Return the page without assignees and requested reviewers who cannot read the repository."""
+    """Return the page without requested reviewers who cannot read the repository.
+
+    Such assignees are people without accounts: they have not gone at the source.
+    """
 
     def with_readers(one: _Issue) -> _Issue:
-        readers = [person for person in one.assignees if person.account_id not in outsiders]
+        readers = [
+            msgspec.structs.replace(person, account_id=GHOST_ID) if person.account_id in outsiders else person
+            for person in one.assignees
+        ]
         return msgspec.structs.replace(one, assignees=readers)
 
     def with_reviewers(one: ImportedPull) -> ImportedPull:

@@ -13,7 +13,6 @@ from ingot_contracts.limits import TEXT_CHARACTERS
 from ingot_contracts.repos.comparisons import MOST_HEADS
 from ingot_contracts.repos.imports import (
     GHOST_ID,
-    ImportConflict,
     ImportedLineComment,
     ImportedPull,
     ImportedReview,
@@ -29,6 +28,7 @@ from ingot_issues.imports.rules.changes import (
     line_digest,
     line_key,
     merge,
+    report,
     save,
 )
 from ingot_issues.imports.rules.fields import author_columns, clipped, one_line
@@ -304,14 +304,13 @@ async def _merge_lines(
             lines[key] = new
         elif row is not None and ours == old:
             values = _line_columns(row.review_id, comment)
-            names = ("body", "resolver_id", "updated_at")
+            names = ["body", "updated_at"]
+            if (comment.resolver is None) != (row.resolver_id is None):  # who resolved it may have no account
+                names.append("resolver_id")
             await current.change_line_comment(tx, row.id, {name: values[name] for name in names})
             if comment.resolver is not None and row.resolver_id is None:
                 await record(tx, run.repository_id, [Deed(comment.resolver, Role.RESOLVER, issue_id, row.id)])
             lines[key] = new
         else:
-            number, name = one.subject.number, one.subject.name
-            conflict = ImportConflict(kind="review", number=number, name=name, fields=["comments"])
-            if conflict not in run.conflicts:
-                run.conflicts.append(conflict)
+            report(run, ObjectKind.REVIEW, one.subject, ["comments"])
     return lines

@@ -96,6 +96,18 @@ async def remove(db: Executor, ids: Collection[int]) -> None:
     await db.execute(delete(placeholder).where(placeholder.c.id.in_(ids)))
 
 
+async def remove_assignees(db: Executor, repository_id: int, issue_id: int, people: Collection[str]) -> None:
+    """Delete the placeholders of people who are no assignees of an issue any more."""
+    await db.execute(
+        delete(placeholder).where(
+            placeholder.c.repository_id == repository_id,
+            placeholder.c.issue_id == issue_id,
+            placeholder.c.role == Role.ASSIGNEE,
+            placeholder.c.person.in_(people),
+        )
+    )
+
+
 async def remove_of_repository(db: Executor, repository_id: int) -> None:
     await db.execute(delete(placeholder).where(placeholder.c.repository_id == repository_id))
 
