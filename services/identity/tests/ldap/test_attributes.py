@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingot_chassis.db.audit import list_entries
-from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE
+from ingot_testing.slapd import GROUPS, PASSWORD, PEOPLE, SERVICE_DN, running_slapd
 
 from ..matrix import GIF, ssh_key
 from .counterparts import add_source, config_of
@@ -233,6 +233,35 @@ async def test_a_picture_is_read_after_the_password_was_accepted(site, slapd, di
     await slapd.binds()
     assert [line for line in slapd.lines if "SRCH attr=jpegPhoto" in line]
     assert await shown(site) == hashlib.sha256(picture(1)).hexdigest()
+
+
+HIDDEN_ENTRY = """
+access to attrs=objectClass
+  by group.exact="cn=readers,{groups}" read
+  by * none
+"""
+
+
+async def test_a_picture_stays_while_the_directory_hides_the_entry(make_world, tmp_path):
+    """It shows no entry to the search after the password, which says nothing about the picture."""
+    async with (
+        running_slapd(tmp_path, limits=HIDDEN_ENTRY.format(groups=GROUPS)) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        await add_source(site, slapd, **PICTURES, user_filter="(uid={name})")
+        readers = await slapd.add_group("readers", SERVICE_DN)
+        ann = await slapd.add_person("ann")
+        await slapd.replace(ann, "jpegPhoto", picture(1))
+        await sign_in(site)
+        expected = hashlib.sha256(picture(1)).hexdigest()
+        assert await shown(site) == expected
+        await slapd.replace(readers, "member", ann)
+        await slapd.replace(ann, "jpegPhoto", picture(2))
+        await sign_in(site)
+        assert await shown(site) == expected
+        await slapd.replace(readers, "member", SERVICE_DN)
+        await sign_in(site)
+        assert await shown(site) == hashlib.sha256(picture(2)).hexdigest()
 
 
 async def test_an_uploaded_picture_stays_when_the_directory_removes_its_own(site, slapd):

@@ -185,11 +185,17 @@ def _find_directly(
 
 
 def _complete(connection: "Connection", query: PersonQuery, entry: Entry) -> Entry:
-    """Return the entry of a verified person with its ``late_attributes``."""
+    """Return the entry of a verified person with its ``late_attributes``, of which some may be empty.
+
+    They are missing if the directory shows no such entry.
+    """
     if not query.late_attributes:
         return entry
     rows = connection.search(entry.dn, ANY_ENTRY, query.late_attributes, only_base=True)
-    return Entry(entry.dn, {**entry.attributes, **(rows[0].attributes if rows else {})})
+    if not rows:
+        return entry
+    empty = {name.lower(): () for name in query.late_attributes}
+    return Entry(entry.dn, {**entry.attributes, **empty, **rows[0].attributes})
 
 
 def _list(connection: "Connection", base_dn: str, filter_: str, attributes: Sequence[str]) -> list[Entry]:

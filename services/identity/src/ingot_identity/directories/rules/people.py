@@ -18,7 +18,10 @@ OBJECT_GUID = "objectguid"
 
 
 class DirectoryPerson(msgspec.Struct, frozen=True, kw_only=True):
-    """A person as described by an entry. ``email`` is in lower case; empty if it is invalid."""
+    """A person as described by an entry. ``email`` is in lower case; empty if it is invalid.
+
+    ``picture`` is None if the directory did not show it, and empty if there is none.
+    """
 
     subject: str
     login: str
@@ -26,7 +29,7 @@ class DirectoryPerson(msgspec.Struct, frozen=True, kw_only=True):
     email: str
     groups: frozenset[str]
     ssh_keys: Sequence[str] = ()
-    picture: bytes = b""
+    picture: bytes | None = b""
 
 
 def server_of(config: LdapConfig, secret: str) -> Server:
@@ -79,7 +82,7 @@ def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> Direct
         email=_email(_text(entry, config.email_attribute)),
         groups=groups_of(config, entry, groups),
         ssh_keys=keys_of(config, entry),
-        picture=_first(entry, config.avatar_attribute),
+        picture=_picture(config, entry),
     )
 
 
@@ -122,8 +125,11 @@ def raw_subject(config: LdapConfig, subject: str) -> bytes:
     return subject.encode()
 
 
-def _first(entry: Entry, attribute: str) -> bytes:
-    return next(iter(entry.attributes.get(attribute.lower(), ())), b"")
+def _picture(config: LdapConfig, entry: Entry) -> bytes | None:
+    if not config.avatar_attribute:
+        return b""
+    values = entry.attributes.get(config.avatar_attribute.lower())
+    return None if values is None else next(iter(values), b"")
 
 
 def _texts(entry: Entry, attribute: str) -> list[str]:

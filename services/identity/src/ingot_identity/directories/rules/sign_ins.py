@@ -217,4 +217,6 @@ class DirectoryPasswords:
                 tx, identity.id, login_name=login_name, email=person.email, last_sign_in_at=now()
             )
         await apply_keys(self._db, source, identity, actor, person.ssh_keys)
-        await apply_avatar(self._db, self._presenter, source, identity, person.picture, self._avatar_bytes)
+        if person.picture is not None:
+            picture, most = person.picture, self._avatar_bytes
+            await apply_avatar(self._db, self._presenter, source, identity, picture, most)
