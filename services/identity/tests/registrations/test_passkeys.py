@@ -5,6 +5,7 @@ import re
 import pytest
 from sqlalchemy import func, select
 
+from ingot_chassis.db.audit import list_entries
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import account
 from ingot_identity.invitations.store import invitation
@@ -103,13 +104,22 @@ async def test_an_approved_person_has_the_passkey_and_the_codes_that_were_shown(
     async with make_world(sends_mail=True, registration="approval", **URL) as world:
         visitor = Visitor(world, "nora")
         device, answer = await create(visitor, await account_page(world, visitor), fields={"note": "bugs"})
-        codes = codes_on(answer)
+        codes, handle = codes_on(answer), device.user_handle
         assert (answer.status_code, "Wait for approval" in answer.text, len(codes)) == (200, True, 10)
         assert await rows_of(world) == (set(), 0, 0)
+        # Another account cannot wait with the same passkey.
+        other = Visitor(world, "dora")
+        page = await account_page(world, other, "dora@x.io")
+        _, refused = await create(other, page, "dora", device, fields={"note": "bugs"})
+        assert refused.status_code == 409
         (waiting,) = (await world.call("GET", "/admin/registrations", as_="root")).json()
         path = f"/admin/registrations/{waiting['id']}/approval"
         assert (await world.call("POST", path, as_="root")).status_code == 204
         assert await rows_of(world) == ({"nora"}, 1, 10)
+        async with world.database.read() as db:
+            (entry,) = await list_entries(db, service="identity", limit=10, action="passkey.add")
+        assert (entry.actor, entry.subject, entry.details["name"]) == ("root", "user nora", "Passkey")
+        device.user_handle = handle
         assert "as <strong>nora" in await use_passkey(visitor, device)
         # The codes of the first page count, after a password that an administrator has set.
         await world.call("PATCH", "/admin/users/nora", {"password": PASSWORD}, as_="root")

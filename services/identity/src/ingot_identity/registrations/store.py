@@ -65,6 +65,12 @@ async def add(db: Executor, *, login: str, **values: Any) -> RegistrationRow | N
     return await fetch_first(db, statement.on_conflict_do_nothing().returning(registration), RegistrationRow)
 
 
+async def has_credential(db: Executor, credential_id: bytes) -> bool:
+    """True if a registration waits with this passkey."""
+    statement = select(registration.c.id).where(registration.c.credential_id == credential_id)
+    return (await db.execute(statement)).first() is not None
+
+
 async def count(db: Executor) -> int:
     return int((await db.execute(select(func.count()).select_from(registration))).scalar_one())
 

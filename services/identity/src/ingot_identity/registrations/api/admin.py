@@ -10,6 +10,7 @@ from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.messages.components import MessageComponents
 from ingot_identity.registrations import store
 from ingot_identity.registrations.rules import approvals
+from ingot_identity.registrations.rules.accounts import PASSKEY_NAME
 
 
 class Registration(msgspec.Struct, kw_only=True):
@@ -59,8 +60,11 @@ async def approve_registration(request: IdentityRequest, registration_id: int) -
     """Make the account of a registration. The person gets a mail."""
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
-        row = await approvals.approve(tx, request.presenter, messages, registration_id)
-        await request.audit(tx, "registration.approve", f"user {row.login}", id=row.id, email=row.email)
+        registered = await approvals.approve(tx, request.presenter, messages, registration_id)
+        row, subject = registered.account, f"user {registered.account.login}"
+        await request.audit(tx, "registration.approve", subject, id=row.id, email=row.email)
+        if registered.passkey_id:
+            await request.audit(tx, "passkey.add", subject, id=registered.passkey_id, name=PASSKEY_NAME)
 
 
 @delete(

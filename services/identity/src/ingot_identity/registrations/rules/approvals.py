@@ -5,12 +5,11 @@ from ingot_chassis.errors import Conflict, Invalid, NotFound, TooManyRequests
 from ingot_identity.accounts.rules import names
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
-from ingot_identity.accounts.store.tables import AccountRow
 from ingot_identity.messages.rules import Messages
 from ingot_identity.passkeys import store as passkeys
 from ingot_identity.passkeys.rules.ceremonies import NewPasskey
 from ingot_identity.registrations import store
-from ingot_identity.registrations.rules.accounts import Credentials, NewAccount, register
+from ingot_identity.registrations.rules.accounts import Credentials, NewAccount, Registered, register
 from ingot_identity.registrations.store import RegistrationRow
 from ingot_identity.two_factors import store as two_factors
 from ingot_identity.two_factors.rules.codes import digests_of, generate_recovery_codes
@@ -33,8 +32,10 @@ async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
     if await store.count(tx) >= MOST_WAITING:
         raise TooManyRequests("too many registrations wait; try again later", headers={"Retry-After": "3600"})
     password_hash, passkey = new.credentials
-    if passkey is not None and await passkeys.get_by_credential(tx, passkey.credential_id) is not None:
-        raise Conflict("this passkey is registered already")
+    if passkey is not None:
+        is_known = await passkeys.get_by_credential(tx, passkey.credential_id) is not None
+        if is_known or await store.has_credential(tx, passkey.credential_id):
+            raise Conflict("this passkey is registered already")
     codes = generate_recovery_codes() if passkey is not None else []
     is_taken = await accounts.get_by_login(tx, new.login) is not None
     if is_taken or not await store.add(
@@ -51,18 +52,19 @@ async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
     return codes
 
 
-async def approve(tx: Tx, presenter: Presenter, messages: Messages, registration_id: int) -> AccountRow:
+async def approve(tx: Tx, presenter: Presenter, messages: Messages, registration_id: int) -> Registered:
     """Make the account of a registration, and send a mail. Raises Conflict, NotFound, Invalid."""
     row = await _take(tx, registration_id)
     new = NewAccount(row.login, row.address, _credentials_of(row), row.confirmed)
-    account = (await register(tx, presenter, new)).account
+    registered = await register(tx, presenter, new)
+    account = registered.account
     if row.recovery_codes:
         # Those that the person has, in place of the new ones.
         codes = row.recovery_codes
         digests = [codes[start : start + DIGEST_BYTES] for start in range(0, len(codes), DIGEST_BYTES)]
         await two_factors.replace_recovery_codes(tx, account.id, digests)
     await messages.notify(tx, "registration_approved", account.id, page="/login", login=account.login)
-    return account
+    return registered
 
 
 async def refuse(tx: Tx, messages: Messages, registration_id: int) -> RegistrationRow:
