@@ -31,15 +31,24 @@ async def test_an_account_with_passkeys_alone_sets_a_first_password_after_a_proo
     forge.answers["/user/proof"] |= {"password": False, "first_password": True}
     shown = (await pages.get(page, ANN)).text
     assert ("Current password" in shown, "this account has no password" in shown) == (False, True)
-    form = {"new_password": "new", "repeated": "new"}
+    form = {"new_password": "very new", "repeated": "very new"}
     changed = await pages.submit(page, "Set password", to=to, **form)
     assert changed.headers["location"] == "/login"
-    assert forge.sent == [("POST", "/user/password", {"old_password": "", "new_password": "new"})]
+    assert forge.sent == [("POST", "/user/password", {"old_password": "", "new_password": "very new"})]
     ways = {"code": True, "passkey_options": '{"challenge": "AA"}', "state": "sealed", "needed": True}
     forge.answers["/user/proof"] |= ways
     refused = await pages.submit(page, "Set password", to=to, **form)
     assert (refused.status_code, len(forge.sent)) == (403, 1)
     assert ("Use a passkey" in refused.text, "Use the password" in refused.text) == (True, False)
+    # The page has no password in it: it asks for the new one again.
+    assert ("very new" in refused.text, refused.text.count('type="password"')) == (False, 2)
+    assert 'name="do" value="set"' in refused.text
+
+
+async def test_the_page_is_shown_while_an_older_identity_answers(pages, forge):
+    forge.failures["/user/proof"] = 404
+    shown = await pages.get("/user/settings/security", ANN)
+    assert (shown.status_code, "Current password" in shown.text) == (200, True)
 
 
 async def test_an_address_becomes_the_primary_one_or_gets_its_link_again(pages, forge):

@@ -1,11 +1,12 @@
 """Routes for password, sessions, email addresses and second factor of the caller."""
 
 from asyncio import gather
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, get, post
 
-from ingot_chassis.errors import ApiError, Invalid
+from ingot_chassis.errors import ApiError, Invalid, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_web.account_settings.api.profile import page
 from ingot_web.account_settings.rules.qr_codes import qr_code
@@ -27,7 +28,7 @@ async def sessions(request: WebRequest) -> Response[str]:
 async def _security_page(request: WebRequest, problem: ApiError | None = None) -> Response[str]:
     listing, proof = await gather(
         request.forge.listing("identity", "/user/sessions", page=request.number, limit=SHOWN),
-        request.forge.get("identity", PROOF),
+        _ways(request),
     )
     return page(
         request,
@@ -38,6 +39,14 @@ async def _security_page(request: WebRequest, problem: ApiError | None = None) -
         pages=request.pages_of(listing.total, SHOWN),
         first_password=proof.get("first_password", False),
     )
+
+
+async def _ways(request: WebRequest) -> Mapping[str, Any]:
+    """Return the proofs that the caller can give; none while an older release of identity answers."""
+    try:
+        return await request.forge.get("identity", PROOF)
+    except NotFound:
+        return {}
 
 
 @post("/user/settings/password", policy=anyone(), include_in_schema=False)

@@ -12,6 +12,8 @@ from ingot_web.forms.rules.fields import Form
 
 PROOF_FIELDS = ("proof_password", "proof_code", "credential", "state")
 """Fields that the page for the proof adds to a form."""
+NEW_PASSWORDS = {"new_password": "New password", "repeated": "Repeat the new password"}
+"""Fields that the page for the proof asks for again, with their labels. No page has a password in it."""
 _ACCOUNT = ("keys", "gpg_keys", "applications", "oauth2", "emails", "external_accounts")
 """Settings of the caller. The forms for password and second factor ask for the password each time.
 

@@ -11,7 +11,7 @@ from ingot_chassis.http.methods import allowed, is_internal, route_methods
 from ingot_chassis.peers.peers import Refusal
 from ingot_chassis.telemetry import request_id
 from ingot_web.forms.rules.addresses import page_of_form
-from ingot_web.forms.rules.dangerous import PROOF_FIELDS, ProofRequired
+from ingot_web.forms.rules.dangerous import NEW_PASSWORDS, PROOF_FIELDS, ProofRequired
 from ingot_web.pages.api.request import WebRequest, retry_after
 
 log = structlog.get_logger()
@@ -68,6 +68,7 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
 
 def _proof_page(request: WebRequest, error: ProofRequired) -> Response[Any]:
     """Return the page that asks for a proof, and sends the form again with it."""
+    left_out = (*PROOF_FIELDS, *NEW_PASSWORDS, "old_password", "token")
     return request.render(
         "pages/proof.html",
         status=error.status,
@@ -75,7 +76,8 @@ def _proof_page(request: WebRequest, error: ProofRequired) -> Response[Any]:
         title="Confirm that it is you",
         problem=_words(error),
         ways=error.ways,
-        fields=[pair for pair in error.form.pairs if pair[0] not in (*PROOF_FIELDS, "token")],
+        fields=[pair for pair in error.form.pairs if pair[0] not in left_out],
+        passwords={name: label for name, label in NEW_PASSWORDS.items() if error.form.has(name)},
     )
 
 
