@@ -28,7 +28,7 @@ def program_path(name: str) -> str:
     script = Path(sysconfig.get_path("scripts")) / name
     path = str(script) if script.is_file() else shutil.which(name)
     if path is None:
-        raise FileNotFoundError(f"{name} is not installed; install the package of ingot-repos again")
+        raise FileNotFoundError(f"{name} is not installed; install the package of ingot-git again")
     return path
 
 
