@@ -230,6 +230,13 @@ async def test_pages_with_passkeys_load_one_script_of_this_server(site, path):
     script = await ann.http.get("/login/passkeys.js")
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
     assert script.headers["x-content-type-options"] == "nosniff"
+    # Another release may have another script at this address.
+    assert script.headers["cache-control"] == "no-cache"
+    known = {"if-none-match": script.headers["etag"]}
+    again = await ann.http.get("/login/passkeys.js", headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+    other = await ann.http.get("/login/passkeys.js", headers={"if-none-match": '"another"'})
+    assert (other.status_code, other.content) == (200, script.content)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:3000/", "https://192.0.2.1/", "http://git.example.com/"])

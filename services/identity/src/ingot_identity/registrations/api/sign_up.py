@@ -38,9 +38,9 @@ Page = Response[Any]
 
 
 @get(SCRIPT, policy=anyone(), include_in_schema=False)
-async def work_script() -> Response[bytes]:
+async def work_script(request: IdentityRequest) -> Page:
     """Return the script that does the proof of work."""
-    return script_response(SOURCE)
+    return script_response(request, SOURCE)
 
 
 @get(SIGN_UP, policy=anyone(), include_in_schema=False)

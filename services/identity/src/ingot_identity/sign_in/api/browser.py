@@ -1,14 +1,16 @@
 """Browsers: their cookies, the forms that they send, and the headers of pages."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from litestar import Response
 from litestar.datastructures import Cookie
 
 from ingot_chassis.errors import BadRequest
+from ingot_chassis.http.ranges import has_etag
 from ingot_contracts.identity.credentials import session_cookie
 from ingot_contracts.web import APPEARANCE, Appearance, PageFrame
 from ingot_identity.accounts.request import IdentityRequest
@@ -24,17 +26,21 @@ from ingot_identity.two_factors.rules.proofs import lacks_required
 
 ENROL = "/login/second_factor"
 LONGEST_QUERY = 8_000
-SCRIPT_SECONDS = int(timedelta(hours=1).total_seconds())
-"""Seconds for which browsers may keep a script."""
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _QUERY = re.compile(r"[!-~]*")
 _LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 r"""A path of this site with its query. Browsers read two slashes as another site, and \ as /."""
 
 
-def script_response(source: bytes) -> Response[bytes]:
-    """Return the response with a script of a page."""
-    headers = {"Cache-Control": f"max-age={SCRIPT_SECONDS}", "X-Content-Type-Options": "nosniff"}
+def script_response(request: IdentityRequest, source: bytes) -> Response[Any]:
+    """Return the response with a script of a page, or 304 if the browser has it.
+
+    Browsers ask each time, so after an update no page runs with the script of another release.
+    """
+    etag = f'"{hashlib.sha256(source).hexdigest()}"'
+    headers = {"Cache-Control": "no-cache", "ETag": etag, "X-Content-Type-Options": "nosniff"}
+    if has_etag(request.headers, etag):
+        return Response(None, status_code=304, headers=headers)
     return Response(source, media_type="text/javascript", headers=headers)
 
 

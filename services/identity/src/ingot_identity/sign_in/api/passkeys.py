@@ -44,9 +44,9 @@ Page = Response[Any]
 
 
 @get(html.SCRIPT, policy=anyone(), include_in_schema=False)
-async def script() -> Response[bytes]:
+async def script(request: IdentityRequest) -> Page:
     """Return the script of pages with passkeys."""
-    return script_response(SOURCE)
+    return script_response(request, SOURCE)
 
 
 @get(PASSKEY, policy=anyone(), include_in_schema=False)
