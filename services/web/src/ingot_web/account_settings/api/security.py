@@ -44,9 +44,10 @@ async def _security_page(request: WebRequest, problem: ApiError | None = None) -
 async def _ways(request: WebRequest) -> Mapping[str, Any]:
     """Return the proofs that the caller can give; none while an older release of identity answers."""
     try:
-        return await request.forge.get("identity", PROOF)
+        ways: Mapping[str, Any] = await request.forge.get("identity", PROOF)
     except NotFound:
         return {}
+    return ways
 
 
 @post("/user/settings/password", policy=anyone(), include_in_schema=False)
