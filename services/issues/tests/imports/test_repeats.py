@@ -17,6 +17,7 @@ from ingot_contracts.repos.imports import (
     ImportedPerson,
     ImportedReaction,
     ImportedTime,
+    ImportFile,
     ReadImportPage,
 )
 from ingot_issues.imports.jobs import ImportJobs
@@ -429,10 +430,8 @@ async def test_placeholders_of_assignees_follow_the_source(world):
 
 
 async def test_an_assignee_who_cannot_read_the_repository_any_more_is_not_unassigned(world):
-    world.repos.repositories[APP] = repository(private=True)
-    world.repos.levels[APP] = {2: "read"}
     await imported(world, {"issues": [issue(1, assignees=[BOB])]})
-    world.repos.levels[APP] = {}
+    world.repos.levels[APP, BOB.account_id] = "none"
     world.forget_grants()
     await repeated(world, {"issues": [changed(issue(1, title="new", assignees=[BOB]))]})
     assert await assigned(world) == ["bob"]
@@ -446,3 +445,75 @@ async def test_assignees_of_an_earlier_release_are_compared(world):
     conflicts = await repeated(world, pages)
     assert conflicts == [ImportConflict(kind="issue", number=2, fields=["title", "assignees"])]
     assert (await assigned(world), await assigned(world, 2)) == (["bob"], [])
+
+
+async def test_a_source_with_new_ids_doubles_nothing(world):
+    spent = ImportedTime(source_id=1, number=1, author=BOB, seconds=60, created_at=EARLIER)
+    await imported(world, {"issues": [issue(1)]}, {"comments": [comment(1)], "times": [spent]})
+    pages = [
+        {"issues": [msgspec.structs.replace(issue(1), source_id=77)]},
+        {"comments": [comment(1, 500)], "times": [msgspec.structs.replace(spent, source_id=2)]},
+    ]
+    for repeat in (1, 2):
+        [conflict] = await repeated(world, *pages, repeat=repeat)
+        assert (conflict.number, conflict.fields) == (1, ["number"])
+    await count(world, issue=1, comment=1, tracked_time=1)
+
+
+async def test_issues_with_other_numbers_now_are_reported_and_stay(world):
+    await imported(world, {"issues": [issue(1)], "pulls": [pull(2)]}, {"comments": [comment(2)]})
+    first = msgspec.structs.replace(issue(1), number=2, title="theirs")
+    second = msgspec.structs.replace(pull(2), number=9, title="theirs", reviews=[review(5)])
+    conflicts = await repeated(
+        world, {"issues": [first], "pulls": [second]}, {"comments": [comment(2, 7), comment(9, 8)]}
+    )
+    assert [(one.kind, one.number, one.fields) for one in conflicts] == [
+        ("issue", 2, ["number"]),
+        ("pull", 9, ["number"]),
+    ]
+    titles = [(await world.call("GET", f"/issues/{number}")).json()["title"] for number in (1, 2)]
+    assert titles == ["issue 1", "pull 2"]
+    await count(world, issue=2, comment=1, review=0)
+
+
+async def test_files_that_did_not_come_have_links_to_the_source_in_new_texts_too(world):
+    address, local = "http://there/7", "http://here/attachments/7"
+    file = ImportedFile(
+        uuid="00000000-0000-0000-0000-000000000007",
+        address=address,
+        name="a.txt",
+        created_at=EARLIER,
+        local_url=local,
+        original_url=address,
+    )
+    world.repos.import_files = {address: ImportFile(state="absent")}
+    first = issue(1, body=f"see {local}", files=[file])
+    await imported(world, {"issues": [first]})
+    assert await repeated(world, {"issues": [changed(first, body=f"look {local}")]}) == []
+    assert (await world.call("GET", "/issues/1")).json()["body"] == f"look {address}"
+    await count(world, imported_file=0)
+
+
+async def test_a_pull_request_that_was_reopened_here_is_not_merged_at_once(world):
+    closed = pull(1, state="closed", closed_at=LATER)
+    await imported(world, {"pulls": [closed]})
+    assert (await world.call("PATCH", "/pulls/1", {"state": "open"})).status_code == 201
+    merged = changed(closed, merged=True, merged_at=NEW, merged_by=BOB, merge_sha=NEXT)
+    conflicts = await repeated(world, {"pulls": [merged]})
+    assert conflicts == [ImportConflict(kind="pull", number=1, fields=["state"])]
+    got = (await world.call("GET", "/pulls/1")).json()
+    assert (got["state"], got["merged"]) == ("open", False)
+
+
+async def test_the_head_of_a_pull_request_that_was_merged_here_stays(world):
+    await imported(world, {"pulls": [pull(1)]})
+    tables = world.db.metadata.tables
+    async with world.db.transaction() as tx:
+        await tx.execute(tables["pull"].update().values(merged=True, merge_sha=HEAD))
+        await tx.execute(tables["issue"].update().values(state="closed"))
+    later = {"pulls": [changed(pull(1), head_sha=NEXT, title="new")]}
+    for repeat in (1, 2):
+        conflicts = await repeated(world, later, repeat=repeat)
+        assert conflicts == [ImportConflict(kind="pull", number=1, fields=["head"])]
+    got = (await world.call("GET", "/pulls/1")).json()
+    assert (got["head"]["sha"], got["title"]) == (HEAD, "new")

@@ -26,7 +26,10 @@ from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
 
 Columns = Mapping[str, tuple[str, ...]]
-"""Columns by field. The first one decides whether the field has changed; all are written."""
+"""Columns by field. The first one decides whether the field has changed, with ``merged`` if it is one of them.
+
+All are written.
+"""
 LABEL: Columns = {
     "name": ("name",),
     "color": ("color",),
@@ -53,7 +56,7 @@ PULL: Columns = {
     **ISSUE,
     "base": ("base_branch", "base_sha"),
     "head": ("head_sha", "merge_base", "additions", "deletions", "changed_files"),
-    "merged": ("merged", "merged_at", "merged_by", "merge_sha"),
+    "state": ("state", "closed_at", "merged", "merged_at", "merged_by", "merge_sha"),
 }
 COMMENT: Columns = {"body": ("body",)}
 REVIEW: Columns = {"dismissed": ("dismissed",)}
@@ -65,6 +68,8 @@ NAMES: Mapping[ObjectKind, ConflictKind] = {
     ObjectKind.COMMENT: "comment",
     ObjectKind.REVIEW: "review",
 }
+_OF_MERGED = ("base", "head")
+"""Fields of a pull request that do not change after its merge."""
 Values = Mapping[str, Any]
 
 
@@ -122,7 +127,10 @@ def digest(value: Any) -> str:
 
 
 def digests(columns: Columns, values: Values) -> dict[str, str]:
-    return {field: digest(values[names[0]]) for field, names in columns.items()}
+    return {
+        field: digest([values[names[0]], values["merged"]] if "merged" in names else values[names[0]])
+        for field, names in columns.items()
+    }
 
 
 def base_text(columns: Columns, values: Values, text: ImportedIssue | ImportedComment | None = None) -> str:
@@ -192,6 +200,10 @@ async def merge(
             continue
         ours = digests(columns, _with_local_links(before, subject.files))
         fields, changed, both = _compare(base, theirs, ours)
+        if base is not None and before.get("merged") and ours["state"] != base.fields.get("state"):
+            held = [field for field in changed if field in _OF_MERGED]  # it was merged here
+            changed, both = [field for field in changed if field not in held], [*both, *held]
+            fields |= {field: base.fields[field] for field in held}
         if both:
             report(run, kind, subject, both)
         if changed:

@@ -64,6 +64,8 @@ _T = TypeVar(
     ImportedTime,
 )
 
+_Issue = TypeVar("_Issue", ImportedIssue, ImportedPull)
+
 
 class Refused(Exception):
     """A page cannot be written, and a retry would not help."""
@@ -77,6 +79,19 @@ async def split(
     records = await current.records(tx, run.repository_id, kind, by_id)
     new = [one for source_id, one in by_id.items() if source_id not in records]
     return new, [(by_id[source_id], row) for source_id, row in records.items()] if run.repeat else []
+
+
+async def split_numbered(
+    tx: Tx, run: Run, kind: ObjectKind, objects: Sequence[_Issue]
+) -> tuple[list[_Issue], list[tuple[_Issue, Record]]]:
+    """Split issues or pull requests. Those of earlier runs with other numbers now are reported, and stay."""
+    new, records = await split(tx, run, kind, objects)
+    numbers = await current.numbers_of(tx, [row.local_id for _, row in records])
+    moved = [one for one, row in records if numbers.get(row.local_id, one.number) != one.number]
+    for one in moved:
+        report_number(run, kind, one.number, one_line(one.title))
+    await store.add_taken(tx, run.repository_id, [one.number for one in moved])
+    return new, [pair for pair in records if pair[0] not in moved]
 
 
 async def insert_issues(
@@ -93,6 +108,7 @@ async def insert_issues(
             raise Refused("a number is taken")
         for number in taken:
             report_number(run, kind, number, one_line(new[number].title))
+        await store.add_taken(tx, run.repository_id, taken)
         new = {number: one for number, one in new.items() if number not in taken}
         if not new:
             return {}
@@ -203,9 +219,10 @@ async def merge_issues(
         [
             Deed(pull.merged_by, Role.MERGER, each.subject.record.local_id)
             for each in merged
-            if "merged" in each.changed
+            if "state" in each.changed
             and isinstance(pull := texts[each.subject.record.source_id], ImportedPull)
             and pull.merged_by is not None
+            and not each.before["merged"]
         ],
     )
     parts = [
@@ -246,7 +263,9 @@ async def add_parts(
         if one.subject.record.base is not None:
             new = [each for each in text.reactions if reaction_key(each) not in one.base.reactions]
             reactions += reaction_rows(issue_id, comment_id, new)
-            new_files = [each for each in text.files if each.uuid not in one.base.files]
+            # The new text has the links of files that did not come, too.
+            has_new_text = "body" in one.changed
+            new_files = [each for each in text.files if has_new_text or each.uuid not in one.base.files]
             changed = msgspec.structs.replace(text, files=new_files)
             files += file_rows(run.repository_id, issue_id, comment_id, changed)
         merged.append(one._replace(base=base))

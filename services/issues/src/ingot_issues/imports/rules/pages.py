@@ -59,6 +59,7 @@ from ingot_issues.imports.rules.issues import (
     insert_issues,
     merge_issues,
     split,
+    split_numbered,
 )
 from ingot_issues.imports.rules.placeholders import Deed, add_reactions, record
 from ingot_issues.imports.rules.pulls import write_pulls
@@ -212,7 +213,7 @@ async def _write_named(
 
 
 async def _write_issues(tx: Tx, run: Run, page: Sequence[ImportedIssue]) -> None:
-    new, records = await split(tx, run, ObjectKind.ISSUE, page)
+    new, records = await split_numbered(tx, run, ObjectKind.ISSUE, page)
     await insert_issues(tx, run, {one.number: one for one in new}, ObjectKind.ISSUE)
     await merge_issues(tx, run, ObjectKind.ISSUE, records)
 

@@ -32,7 +32,7 @@ from ingot_issues.imports.rules.changes import (
     save,
 )
 from ingot_issues.imports.rules.fields import author_columns, clipped, one_line
-from ingot_issues.imports.rules.issues import insert_issues, merge_issues, pull_columns, split
+from ingot_issues.imports.rules.issues import insert_issues, merge_issues, pull_columns, split, split_numbered
 from ingot_issues.imports.rules.placeholders import Deed, record, request_details
 from ingot_issues.imports.store import current
 from ingot_issues.imports.store import objects as store
@@ -51,7 +51,7 @@ async def write_pulls(
 
     Jobs then compare open pull requests with their base branches.
     """
-    objects, records = await split(tx, run, ObjectKind.PULL, page)
+    objects, records = await split_numbered(tx, run, ObjectKind.PULL, page)
     new = {one.number: one for one in objects}
     ids = await insert_issues(tx, run, new, ObjectKind.PULL)
     rows = [{"issue_id": ids[number], **pull_columns(run, new[number])} for number in ids]

@@ -202,7 +202,7 @@ async def ids_by_name(
 
 
 async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
-    """Return the ids of imported issues and pull requests by number."""
+    """Return the ids of imported issues and pull requests by number, if they have them at the source, too."""
     if not numbers:
         return {}
     is_imported = (
@@ -214,10 +214,27 @@ async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collecti
         )
         .exists()
     )
+    is_taken = (
+        select(imported_object.c.source_id)
+        .where(
+            imported_object.c.repository_id == repository_id,
+            imported_object.c.kind == ObjectKind.TAKEN,
+            imported_object.c.source_id == issue.c.number,
+        )
+        .exists()
+    )
     statement = select(issue.c.id, issue.c.number).where(
-        issue.c.repository_id == repository_id, issue.c.number.in_(numbers), is_imported
+        issue.c.repository_id == repository_id, issue.c.number.in_(numbers), is_imported, ~is_taken
     )
     return {row.number: row.id for row in await fetch_all(db, statement, IssueRow)}
+
+
+async def numbers_of(db: Executor, issue_ids: Collection[int]) -> dict[int, int]:
+    """Return the numbers of issues and pull requests by their ids."""
+    if not issue_ids:
+        return {}
+    statement = select(issue.c.id, issue.c.number).where(issue.c.id.in_(issue_ids))
+    return {row.id: row.number for row in await fetch_all(db, statement, IssueRow)}
 
 
 async def issues_by_local_id(

@@ -78,7 +78,7 @@ imported_file = Table(
 
 
 class ObjectKind(IntEnum):
-    """Values of the column ``kind``."""
+    """Values of the column ``kind``. ``TAKEN``: another issue has this number here; it has no row."""
 
     LABEL = 1
     MILESTONE = 2
@@ -88,6 +88,7 @@ class ObjectKind(IntEnum):
     REVIEW = 6
     TIME = 7
     LINE = 8
+    TAKEN = 9
 
 
 _TABLES: Mapping[ObjectKind, Table] = {
@@ -198,6 +199,17 @@ async def add_objects(
             for source_id, local_id in rows.items()
         ]
         await db.execute(imported_object.insert(), values)
+
+
+async def add_taken(db: Executor, repository_id: int, numbers: Collection[int]) -> None:
+    """Record numbers of the source that another issue or pull request has here."""
+    kind = ObjectKind.TAKEN
+    values = [
+        {"repository_id": repository_id, "kind": kind, "source_id": number, "local_id": 0}
+        for number in numbers
+    ]
+    if values:
+        await db.execute(insert(db, imported_object).on_conflict_do_nothing(), values)
 
 
 async def issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
