@@ -56,7 +56,8 @@ async def set_ref(world, repository_id, name, oid, message="ours"):
 
 
 async def done(world, person, repository_id):
-    await read_all(person, repository_id)
+    state = await progress(person)
+    await read_all(person, repository_id, repeat=state["repeat"])
     assert (await progress(person))["status"] == "done"
 
 
@@ -271,10 +272,10 @@ async def test_conflicts_of_issues_are_recorded_once(world, bob, source):  # noq
     repository_id = await migrate(world, bob, source)
     await done(world, bob, repository_id)
     await repeat(world, bob, repository_id)
-    cursor = (await read(bob, repository_id))["cursor"]
+    cursor = (await read(bob, repository_id, repeat=1))["cursor"]
     conflict = {"kind": "issue", "number": 3, "name": "", "fields": ["title"]}
     for fields in (["title"], ["title", "body"]):
-        await read(bob, repository_id, cursor, conflicts=[{**conflict, "fields": fields}])
+        await read(bob, repository_id, cursor, repeat=1, conflicts=[{**conflict, "fields": fields}])
     assert await conflicts(bob, repository_id) == [("issue", "", ["title", "body"])]
     await done(world, bob, repository_id)
     await repeat(world, bob, repository_id)
@@ -299,3 +300,56 @@ async def test_what_cannot_be_repeated_is_refused(world, bob, source, kind):  # 
     if kind == "archived":
         await bob.call("PATCH", "/api/v1/repos/bob/copy", {"archived": True})
     await repeat(world, bob, repository_id, status=409)
+
+
+async def test_issues_of_an_older_release_neither_reads_nor_ends_a_repeat(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    first = await read(bob, repository_id)
+    await done(world, bob, repository_id)
+    await repeat(world, bob, repository_id)
+    for cursor in ("", first["cursor"]):
+        assert (await read(bob, repository_id, cursor))["state"] == "ended"
+    assert (await progress(bob))["status"] != "done"
+    await done(world, bob, repository_id)
+
+
+async def test_workers_of_an_older_release_do_not_claim_repeats(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    assert (await bob.post(f"/repos/migrate/{repository_id}/again", {})).status_code == 202
+    kinds = {row.kind for row in await world.rows("job") if row.state == "waiting"}
+    assert [kind for kind in kinds if kind.startswith("migrate")] == []
+    assert [kind for kind in kinds if kind.startswith("repeat_import")] != []
+
+
+async def failed_repeat(world, person, source, repository_id, **body):  # noqa: F811
+    folder, away = source.folder / "there", source.folder / "away"
+    folder.rename(away)
+    await repeat(world, person, repository_id, **body)
+    assert (await progress(person))["status"] == "failed"
+    away.rename(folder)
+
+
+async def test_a_restarted_repeat_is_that_of_the_person_who_restarts(world, ann, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    await failed_repeat(world, ann.but(admin=True), source, repository_id, map_logins=True)
+    [remote], [row] = await world.rows("remote"), await world.rows("import_source")
+    assert (remote.user_id, row.maps_people, row.map_logins) == (1, True, True)
+    assert (await bob.post("/repos/bob/copy/migration")).status_code == 202
+    [remote], [row] = await world.rows("remote"), await world.rows("import_source")
+    assert (remote.user_id, row.maps_people, row.map_logins) == (2, False, False)
+
+
+async def test_a_repeat_of_a_repository_that_was_archived_ends(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    new = await commit(source.work, "more.txt")
+    await git("push", "-q", "origin", "trunk", cwd=source.work)
+    assert (await bob.post(f"/repos/migrate/{repository_id}/again", {})).status_code == 202
+    await bob.call("PATCH", "/api/v1/repos/bob/copy", {"archived": True})
+    assert await world.components.import_workers.step() == 1
+    state = await progress(bob)
+    assert (state["status"], state["error"]) == ("failed", "the repository is archived")
+    assert new not in (await tips(world, repository_id)).values()
+    assert (await bob.post("/repos/bob/copy/migration")).status_code == 409

@@ -201,7 +201,8 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     """A request for the page at ``cursor``, empty for the first page. Earlier pages have been written.
 
-    ``conflicts`` are those of the page before, in an import that is repeated.
+    ``repeat`` is the number of the repeat that reads. An older release does not tell it, and gets no pages of
+    repeats. ``conflicts`` are those of the page before, in an import that is repeated.
 
     ``is_refused``: the page at ``cursor`` cannot be written, so the import fails. ``with_files``: files of
     texts are fetched after the page. An older release does not fetch them, so its links lead to the source.
@@ -210,6 +211,7 @@ class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     cursor: str = ""
     is_refused: bool = False
     with_files: bool = False
+    repeat: int = 0
     conflicts: list[ImportConflict] = []
 
 

@@ -31,6 +31,7 @@ Reason = Literal[
     "access",
     "address",
     "archive",
+    "archived",
     "broken",
     "busy",
     "cancelled",

@@ -105,6 +105,7 @@ class HttpRepos:
         cursor: str,
         *,
         is_refused: bool = False,
+        repeat: int = 0,
         conflicts: Sequence[ImportConflict] = (),
     ) -> ImportPage:
         """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor.
@@ -112,7 +113,11 @@ class HttpRepos:
         ``conflicts`` are those of the page before.
         """
         body = ReadImportPage(
-            cursor=cursor, is_refused=is_refused, with_files=not is_refused, conflicts=list(conflicts)
+            cursor=cursor,
+            is_refused=is_refused,
+            with_files=not is_refused,
+            repeat=repeat,
+            conflicts=list(conflicts),
         )
         path = f"/internal/imports/{repository_id}/pages"
         return await self._peer.post(path, body, ImportPage, timeout=SOURCE_SECONDS)

@@ -80,7 +80,7 @@ class ImportJobs:
             if refusal is not None:
                 pause = refusal.seconds
                 break
-            page = await self._repos.import_page(repository_id, cursor, conflicts=conflicts)
+            page = await self._repos.import_page(repository_id, cursor, repeat=at.repeat, conflicts=conflicts)
             if page.state == "ended":
                 return
             if page.state == "wait":
@@ -92,7 +92,7 @@ class ImportJobs:
                 async with self._db.transaction() as tx:
                     conflicts = await write_page(tx, self._jobs, repository_id, page, repeat=at.repeat)
             except Refused as error:
-                await self._repos.import_page(repository_id, cursor, is_refused=True)
+                await self._repos.import_page(repository_id, cursor, is_refused=True, repeat=at.repeat)
                 raise GiveUp(str(error)) from None
             cursor = page.cursor
         async with self._db.transaction() as tx:

@@ -421,7 +421,15 @@ async def restart_migration(request: RepositoryRequest, data: RestartMigration) 
     """
     sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
     async with request.db.transaction() as tx:
-        await imports.restart(tx, request.part(Jobs), request.presenter, request.resource.row, sealed=sealed)
+        await imports.restart(
+            tx,
+            request.part(Jobs),
+            request.presenter,
+            request.resource.row,
+            user_id=request.principal.id,
+            is_admin=request.principal.admin,
+            sealed=sealed,
+        )
     return await _present(request)
 
 

@@ -46,7 +46,7 @@ TRANSIENT: frozenset[Reason] = frozenset(("unreachable", "broken", "room", "lfs-
 
 
 class ImportJobs:
-    """The worker for jobs of the kind ``imports.MIGRATE``."""
+    """The worker for jobs of the kinds ``imports.MIGRATE`` and ``imports.REPEAT``."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ImportJobs:
         self._forge_data, self._archives, self._repeats = forge_data, archives, repeats
 
     def work(self) -> dict[str, Work]:
-        return {imports.MIGRATE: self.run}
+        return {imports.MIGRATE: self.run, imports.REPEAT: self.run}
 
     async def run(self, job: Job) -> None:
         """Fetch the commits and make the repository ready.
@@ -127,7 +127,7 @@ class ImportJobs:
     ) -> None:
         """Fetch what is new since the last run. The repository is in use."""
         payload = imports.Migrate(row.id)
-        if await was_moved_to_shard(self._jobs, job, imports.MIGRATE, row.shard, payload):
+        if await was_moved_to_shard(self._jobs, job, imports.REPEAT, row.shard, payload):
             return
         try:
             await self._repeats.fetch(row, remote, source)

@@ -15,7 +15,7 @@ from ingot_git.remote.remote import INCOMING, PullHeads, RemoteFailed, fetch, li
 from ingot_git.storage.packs import in_use
 from ingot_git.storage.storage import Storage
 from ingot_git.storage.temporary_files import remove_abandoned_locks, remove_old_temporary_files
-from ingot_repos.catalog.store import wikis
+from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.imports import store as sources
@@ -45,6 +45,7 @@ class RepeatedImports:
 
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow | None) -> None:
         """Fetch refs with their commits, the wiki and releases. Raises RemoteFailed, SourceBusy."""
+        await self._require_writable(row.id)
         kinds = sources.kinds_of(source) if source is not None else []
         pulls = None
         if source is not None and "pulls" in kinds:
@@ -55,6 +56,13 @@ class RepeatedImports:
         if "wiki" in kinds:
             await self._fetch_wiki(row, remote, source)
         await self._forge_data.fetch_new_releases(row, remote, source)
+
+    async def _require_writable(self, repository_id: int) -> None:
+        """Raise RemoteFailed if the repository was archived since the request."""
+        async with self._db.read() as db:
+            row = await repositories.get_unfiltered(db, repository_id)
+        if row is not None and row.archived:
+            raise RemoteFailed("archived")
 
     async def _fetch_wiki(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
         address = await self._forge_data.wiki_address(remote, source)
@@ -129,6 +137,7 @@ class RepeatedImports:
         """Move refs here to the fetched ones, and record what moved on both sides."""
         path = self._storage.path(files_id)
         merged: MergedRefs = await self._storage.call(files_id, merge_refs, theirs, bases)
+        await self._require_writable(repository_id)
         if merged.changes:
             names = [change.name for change in merged.changes]
 

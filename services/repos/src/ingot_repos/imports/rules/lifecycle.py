@@ -40,6 +40,8 @@ from ingot_repos.social.store import relations as stars_and_watches
 from ingot_repos.social.store.relations import WATCHES
 
 MIGRATE = "migrate"
+REPEAT = "repeat_import"
+"""The kind of the jobs of repeats. Workers of releases before repeats would begin with an empty repository."""
 DISCARD = "discard_archive"
 """The kind of the job that removes the folder of an archive. Its key is the name of the archive."""
 PERMANENT: frozenset[Reason] = frozenset(("archive", "broken", "format", "refused", "too-large", "unsafe"))
@@ -316,9 +318,19 @@ async def give_up(tx: Tx, jobs: Jobs, repository_id: int) -> None:
 
 
 async def restart(
-    tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, *, sealed: bytes | None
+    tx: Tx,
+    jobs: Jobs,
+    presenter: Presenter,
+    row: RepositoryRow,
+    *,
+    user_id: int,
+    is_admin: bool,
+    sealed: bytes | None,
 ) -> None:
-    """Restart a failed or cancelled import with new credentials. Raises Conflict if it runs or is done."""
+    """Restart a failed or cancelled import with new credentials. Raises Conflict if it runs or is done.
+
+    A repeat goes on as that of ``user_id``. Only site administrators keep the people that it maps.
+    """
     if not await imports.change(
         tx,
         row.id,
@@ -333,8 +345,12 @@ async def restart(
         raise Conflict("the migration is running or done")
     await imports.change_remote(tx, row.id, sealed=sealed)
     if await _is_repeat(tx, row.id):
-        await sources.change(tx, row.id, fetched=False)
-        await _start(tx, jobs, row.id, row.shard)
+        if row.archived:
+            raise Conflict("the repository is archived")
+        await imports.change_remote(tx, row.id, user_id=user_id)
+        own = {} if is_admin else {"maps_people": False, "map_logins": False, "people": "{}"}
+        await sources.change(tx, row.id, fetched=False, **own)
+        await _start(tx, jobs, row.id, row.shard, kind=REPEAT)
         return
     if await _is_fetched(tx, row.id):
         await imports.change(tx, row.id, (ImportState.WAITING,), state=ImportState.RUNNING)
@@ -389,7 +405,7 @@ async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None
             since=since,
             started_at=now(),
         )
-    await _start(tx, jobs, row.id, row.shard)
+    await _start(tx, jobs, row.id, row.shard, kind=REPEAT)
 
 
 async def _next_since(tx: Tx, source: SourceRow) -> datetime | None:
@@ -435,6 +451,6 @@ async def _is_fetched(tx: Tx, repository_id: int) -> bool:
     return source is not None and source.fetched
 
 
-async def _start(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
-    await jobs.add(tx, job_kind(MIGRATE, shard), repository_id, Migrate(repository_id))
+async def _start(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *, kind: str = MIGRATE) -> None:
+    await jobs.add(tx, job_kind(kind, shard), repository_id, Migrate(repository_id))
     tx.emit(ImportRequested(repository_id=repository_id), key=repository_id)

@@ -110,6 +110,8 @@ class SourcePages:
             remote = await imports.get_remote(db, repository_id)
         if row is None or row.state != ImportState.RUNNING or source is None or remote is None:
             return ENDED
+        if request.repeat != row.repeat:  # its cursor is that of another run
+            return ENDED
         if not source.fetched:  # a restart is fetching the commits
             return ENDED
         if request.conflicts:

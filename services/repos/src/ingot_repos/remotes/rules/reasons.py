@@ -7,6 +7,7 @@ REASON_TEXTS: dict[Reason, str] = {
     "access": "who added it may no longer administer the repository",
     "address": "the address may not be reached from here",
     "archive": "the archive is damaged, or it was removed since; import it again",
+    "archived": "the repository is archived",
     "broken": "the data that the remote sent is broken or incomplete",
     "busy": "the source limits requests; the import continues after a pause",
     "cancelled": "was cancelled",
