@@ -517,3 +517,12 @@ async def test_the_head_of_a_pull_request_that_was_merged_here_stays(world):
         assert conflicts == [ImportConflict(kind="pull", number=1, fields=["head"])]
     got = (await world.call("GET", "/pulls/1")).json()
     assert (got["head"]["sha"], got["title"]) == (HEAD, "new")
+
+
+async def test_the_later_time_of_a_change_stays(world):
+    await imported(world, {"issues": [issue(1)]})
+    await world.call("PATCH", "/issues/1", {"body": "ours"})
+    before = (await world.call("GET", "/issues/1")).json()["updated_at"]
+    assert await repeated(world, {"issues": [changed(issue(1), title="theirs", assignees=[BOB])]}) == []
+    got = (await world.call("GET", "/issues/1")).json()
+    assert (got["title"], got["updated_at"]) == ("theirs", before)

@@ -57,7 +57,7 @@ async def _assign(tx: Tx, one: Merged, came: Sequence[int], gone: set[int]) -> N
     accounts = [*stay, *new[: max(0, ASSIGNEES - len(stay))]]
     if accounts != here:
         await assignees.replace(tx, issue_id, accounts)
-        updated_at = one.subject.values["updated_at"]
+        updated_at = max(one.subject.values["updated_at"], one.before["updated_at"])
         await current.change_row(tx, ObjectKind.ISSUE, issue_id, {"updated_at": updated_at})
 
 

@@ -207,7 +207,7 @@ async def merge(
         if both:
             report(run, kind, subject, both)
         if changed:
-            await _write(db, kind, columns, subject, changed)
+            await _write(db, kind, columns, subject, before, changed)
         new_base = msgspec.structs.replace(base or Base(), fields=fields)
         merged.append(Merged(subject, before, frozenset(changed), new_base))
     return merged
@@ -247,13 +247,19 @@ def _compare(
 
 
 async def _write(
-    db: Executor, kind: ObjectKind, columns: Columns, subject: Subject, changed: Collection[str]
+    db: Executor,
+    kind: ObjectKind,
+    columns: Columns,
+    subject: Subject,
+    before: Values,
+    changed: Collection[str],
 ) -> None:
     values = {name: subject.values[name] for field in changed for name in columns[field]}
     row_id = subject.record.local_id
     label_ids = values.pop("labels", None)
     if "updated_at" in subject.values:
-        values["updated_at"] = subject.values["updated_at"]
+        times = (subject.values["updated_at"], before.get("updated_at"))
+        values["updated_at"] = max(time for time in times if time is not None)
     await current.change_row(db, kind, row_id, values)
     if label_ids is not None:
         await current.replace_labels(db, row_id, label_ids)

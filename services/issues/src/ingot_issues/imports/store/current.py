@@ -68,6 +68,7 @@ class _MilestoneRow(TypedRow):
     state: str
     closed_at: datetime | None
     due_on: datetime | None
+    updated_at: datetime | None
 
 
 class _IssueRow(TypedRow):
@@ -81,6 +82,7 @@ class _IssueRow(TypedRow):
     milestone_id: int | None
     due_date: datetime | None
     locked: bool
+    updated_at: datetime
 
 
 class _PullRow(_IssueRow):
@@ -104,6 +106,7 @@ class _CommentRow(TypedRow):
 
     id: int
     body: str
+    updated_at: datetime
 
 
 class _ReviewRow(TypedRow):
