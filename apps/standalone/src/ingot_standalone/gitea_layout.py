@@ -74,7 +74,7 @@ def write_layout(archive: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             layout = Path(scratch, "layout")
-            layout.mkdir()
+            layout.mkdir(mode=0o700)
             _write(_Archive(file), layout)
             layout.rename(folder)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:

@@ -3,9 +3,11 @@
 The API calls imports migrations, so its structs and routes use that word.
 """
 
+import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from litestar import Response, delete, get, post
@@ -461,6 +463,14 @@ async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) ->
     async with request.db.transaction() as tx:
         row = await current_row(tx, request.resource.id)
         await imports.repeat(tx, request.part(Jobs), row, new)
+        await request.audit(
+            tx,
+            "repository.repeat_import",
+            request.resource.audit_subject,
+            id=request.resource.id,
+            map_logins=new.map_logins,
+            **_audited(new.people),
+        )
     return await _present(request)
 
 
@@ -510,8 +520,15 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
             "repository.reassign_import",
             request.resource.audit_subject,
             id=request.resource.id,
-            people=[f"{there} is {here}" for there, here in people.items()][:MOST_AUDITED],
+            **_audited(people),
         )
+
+
+def _audited(people: Mapping[str, object]) -> dict[str, Any]:
+    """Return the first people of a table, their number, and a digest of all of them."""
+    lines = sorted(f"{there} is {here}" for there, here in people.items())
+    sha256 = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return {"people": lines[:MOST_AUDITED], "people_count": len(lines), "people_sha256": sha256}
 
 
 @delete(

@@ -167,7 +167,7 @@ async def cancel(request: WebRequest) -> Response[bytes]:
     await request.sent_form()
     frame = RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))
-    if migration["repeat"]:
+    if migration.get("repeat"):  # an older release of repos does not tell it
         await frame.forge.send("DELETE", "repos", frame.api("migration"))
         return frame.redirect("/settings/migrate")
     await frame.forge.send("DELETE", "repos", at("repos", "migrate", migration["id"]))
