@@ -80,8 +80,8 @@ def events_page() -> str:
         (
             "Services announce changes over NATS JetStream. A released event gets new fields with a "
             "default,\nand never changes otherwise. [Webhooks](webhooks.md) describes the payloads that "
-            "endpoints receive.\nThe gateway listens too, to drop cached responses. An event without a consumer is for it, or "
-            "wakes workers\nof its own service.\n"
+            "endpoints receive.\nThe gateway listens too, to drop cached responses. An event without a "
+            "consumer is for it, or wakes workers\nof its own service.\n"
         ),
     ]
     for owner, events in sorted(EVENTS.items()):

@@ -23,11 +23,11 @@ MEMBERS = [
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 def test_a_file_of_tests_is_named_for_a_module(member):
-    places = [member, *(ROOT / "libs" / name for name in TRIED_THROUGH.get(member.name, ()))]
+    members = [member, *(ROOT / "libs" / name for name in TRIED_THROUGH.get(member.name, ()))]
     own = [
         source.module
         for source in sources()
-        if any((ROOT / source.place).is_relative_to(place) for place in places)
+        if any((ROOT / source.place).is_relative_to(one) for one in members)
     ]
     names = {word for module in own for word in (module.rpartition(".")[2], "_".join(module.split(".")[1:]))}
     names |= {re.sub(r"^ingot_", "", module.split(".")[0]) for module in own}

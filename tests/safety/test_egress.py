@@ -14,7 +14,7 @@ from .name_server import INNER_HOSTS, MOVING, NAMES, PRIVATE, PUBLIC
 
 ROOT = Path(__file__).parents[2]
 CONNECTION = re.compile(
-    r"\b(?:aiohttp|httpx|urllib\.request|http\.client|ldap3|imaplib|open_connection|create_connection)\b"
+    r"\b(?:aiohttp|aiosmtplib|httpx|urllib\.request|http\.client|ldap3|imaplib|open_connection|create_connection)\b"
 )
 WAYS_OUT = {
     "hooks/endpoints/clients/http.py",

@@ -110,9 +110,9 @@ async def test_arrow_keys_move_between_tools(deployment, tmp_path):
         await person.page.wait_for("!!document.querySelector('.toolbar')")
         assert await person.page.value("document.querySelectorAll('.toolbar [tabindex=\"0\"]').length") == 1
         await person.page.value("document.querySelector('.toolbar button').focus()")
-        seen = []
+        focused_tools = []
         for key in ("ArrowRight", "End", "ArrowRight", "Home"):
             await type_key(person, key)
-            seen.append(await person.page.value(focused))
-        assert seen == ["Bold", "Reference", "Reference", "Heading"]
+            focused_tools.append(await person.page.value(focused))
+        assert focused_tools == ["Bold", "Reference", "Reference", "Heading"]
         assert not person.page.complaints

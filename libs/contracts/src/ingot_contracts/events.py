@@ -7,6 +7,7 @@ import msgspec
 from ingot_contracts.hooks import events as hooks
 from ingot_contracts.hooks.webhooks import FAMILIES
 from ingot_contracts.identity import events as identity
+from ingot_contracts.identity.messages import MessageRequested
 from ingot_contracts.issues import events as issues
 from ingot_contracts.repos import events as repos
 
@@ -32,7 +33,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     identity.PurgeRequested: ("repos",),
     identity.CredentialsRevoked: ("hooks",),
     identity.OwnershipForgotten: ("repos",),
-    identity.MessageRequested: ("mail",),
+    MessageRequested: ("mail",),
     repos.RepositoryCreated: ("identity", "issues"),
     repos.RepositoryEdited: ("identity", "issues", "hooks"),
     repos.RepositoryDeleted: ("identity", "issues"),

@@ -138,8 +138,8 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
     ``commits`` are the latest ``EVENT_COMMITS`` of ``total_commits``, latest first. ``head_commit`` is the
     commit that the ref is at, unless it is the first of ``commits``. ``merged_pull`` is the number of the
     pull request that the push merges, or 0. ``restricted``: the push has no effects in other repositories.
-    ``options`` (`git push -o`) are for hooks. ``imported``: a repeated import moved the ref. Its commits close
-    no issues and merge no pull requests, because the source has done so.
+    ``options`` (`git push -o`) are for hooks. ``imported``: a repeated import moved the ref. Its commits
+    close no issues and merge no pull requests, because the source has done so.
     """
 
     repository: Repository

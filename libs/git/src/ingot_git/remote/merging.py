@@ -26,8 +26,8 @@ def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mappin
         theirs: refs of the remote that are not as in ``bases``.
         bases: refs of the remote at the last fetch, as far as they are known.
 
-    A ref that moved at the remote only moves here. If both sides only got new commits, the one with all commits
-    of the other wins; so for a ref without a base. The head of a pull request without a base may be that of
+    A ref that moved at the remote only moves here. If both sides only got new commits, the one with all
+    commits of the other wins. That is also so for a ref without a base. The head of a pull request without a base may be that of
     another one, and stays. The value of a conflict is a field: ``commits``, ``deleted`` or ``name``.
     """
     merged = MergedRefs()

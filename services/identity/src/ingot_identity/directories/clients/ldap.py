@@ -104,7 +104,7 @@ class Directories:
         return groups
 
     async def has_groups(self, server: Server, query: PersonQuery, names: Collection[str]) -> bool:
-        """True if the account of the service finds a group with one of these names, whoever is in it.
+        """True if the account of the service finds a group with one of these names. Its members do not matter.
 
         Raises DirectoryFailed, Unavailable.
         """

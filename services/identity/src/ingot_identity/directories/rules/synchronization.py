@@ -146,7 +146,9 @@ class Synchronization:
 
         A directory then leaves them out without an error. An attribute has all groups of a person, so one
         group proves that it is readable. A search may return required groups only: then the mapped groups
-        must have entries. ``links`` and ``people`` are in the same order. Raises DirectoryFailed, Unavailable.
+        must have entries. ``links`` and ``people`` are in the same order.
+
+        Raises DirectoryFailed, Unavailable.
         """
         config = read_ldap(source.config)
         groups = [person.groups for person in people]

@@ -118,8 +118,9 @@ class ComparisonJobs:
 
         If a push has brought the commits of a pull request to the base, its pusher has merged it. This needs
         the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A pull request merged
-        while it was closed has no merger and closes no issues. Its text may be newer than the merge. A repeated
-        import merges nothing by its pushes: the source tells what was merged there.
+        while it was closed has no merger and closes no issues. Its text may be newer than the merge.
+
+        A repeated import merges nothing by its pushes: the source tells what was merged there.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
