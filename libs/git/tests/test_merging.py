@@ -25,7 +25,7 @@ def history(repo):
 
 
 def merged(repo, here, theirs, base, name=BRANCH):
-    """Return the new value of a ref here or None, the field of its conflict or None, and its new base."""
+    """Return the new value of a ref, the field of its conflict, and its new base."""
     repo.references.create(name, here)
     result = merge_refs(repo, {name: theirs}, {name: base} if base else {})
     [new] = [change.after for change in result.changes] or [None]

@@ -27,8 +27,9 @@ def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mappin
         bases: refs of the remote at the last fetch, as far as they are known.
 
     A ref that moved at the remote only moves here. If both sides only got new commits, the one with all
-    commits of the other wins. That is also so for a ref without a base. The head of a pull request without a base may be that of
-    another one, and stays. The value of a conflict is a field: ``commits``, ``deleted`` or ``name``.
+    commits of the other wins. That is also so for a ref without a base. The head of a pull request without a
+    base may be that of another one, and stays. The value of a conflict is a
+    field: ``commits``, ``deleted`` or ``name``.
     """
     merged = MergedRefs()
     here = list_refs(repo)
@@ -64,7 +65,7 @@ def _stored_name(name: str, here: Mapping[str, str]) -> str:
 
 
 def _follows(repo: pygit2.Repository, name: str, ahead: str, behind: str, base: str | None) -> bool:
-    """Return whether one side only has new commits after the other one, which has not lost any of the base."""
+    """Return whether one side has only new commits after the other, which has all of the base."""
     if base is None:
         return not name.startswith(PULLS) and _contains(repo, ahead, behind)
     return (behind == base or _contains(repo, behind, base)) and _contains(repo, ahead, behind)

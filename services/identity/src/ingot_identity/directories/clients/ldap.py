@@ -104,7 +104,9 @@ class Directories:
         return groups
 
     async def has_groups(self, server: Server, query: PersonQuery, names: Collection[str]) -> bool:
-        """True if the account of the service finds a group with one of these names. Its members do not matter.
+        """True if the account of the service finds a group with one of these names.
+
+        Its members do not matter.
 
         Raises DirectoryFailed, Unavailable.
         """

@@ -31,7 +31,7 @@ async def link(
 async def require_removable(tx: Tx, account_id: int, source_id: int, *, has_passkey: bool) -> AccountRow:
     """Lock and return the account. Raises NotFound, and Conflict if the link is the only way to sign in.
 
-    A passkey of an account of this site can replace a password; one of a source only follows a sign-in there.
+    A passkey of an account of this site can replace a password. One of a source only follows a sign-in there.
     """
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)

@@ -1,4 +1,4 @@
-"""Assignees of imported issues: people who came or went at the source, whatever account they have in this run."""
+"""Assignees of imported issues: people who came or went at the source, with or without an account here."""
 
 from collections.abc import Mapping, Sequence
 

@@ -154,7 +154,7 @@ class _PairRow(TypedRow):
 
 
 class _ReactionRow(TypedRow):
-    """What identifies a reaction of an account."""
+    """The identity of a reaction of an account."""
 
     issue_id: int
     comment_id: int | None
@@ -347,7 +347,7 @@ async def line_comments(db: Executor, review_ids: Collection[int]) -> Sequence[L
 
 
 async def reactions_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int | None, int, str]]:
-    """Return the reactions of accounts to issues and their comments: both ids, the account and the content."""
+    """Return reactions of accounts to issues and their comments: both ids, the account and the content."""
     if not issue_ids:
         return set()
     columns = [reaction.c[name] for name in _ReactionRow.__annotations__]

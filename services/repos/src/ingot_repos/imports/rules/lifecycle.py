@@ -41,7 +41,7 @@ from ingot_repos.social.store.relations import WATCHES
 
 MIGRATE = "migrate"
 REPEAT = "repeat_import"
-"""The kind of the jobs of repeats. Workers of releases before repeats would begin with an empty repository."""
+"""The kind of jobs of repeats. Workers of earlier releases would begin with an empty repository."""
 DISCARD = "discard_archive"
 """The kind of the job that removes the folder of an archive. Its key is the name of the archive."""
 PERMANENT: frozenset[Reason] = frozenset(("archive", "broken", "format", "refused", "too-large", "unsafe"))
