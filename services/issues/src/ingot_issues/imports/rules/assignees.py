@@ -43,7 +43,7 @@ async def merge_assignees(
             names = {person_key(name) for _, name in gone.values()}
             await placeholders.remove_assignees(tx, run.repository_id, issue_id, names)
             deeds += [Deed(person, Role.ASSIGNEE, issue_id) for person in came]
-        people = {key: _known(old.get(key), value) for key, value in theirs.items()}
+        people = {key: _merge_person(old.get(key), value) for key, value in theirs.items()}
         renewed.append(one._replace(base=msgspec.structs.replace(one.base, assignees=people)))
     await record(tx, run.repository_id, deeds)
     return renewed
@@ -61,7 +61,7 @@ async def _assign(tx: Tx, one: Merged, came: Sequence[int], gone: set[int]) -> N
         await current.change_row(tx, ObjectKind.ISSUE, issue_id, {"updated_at": updated_at})
 
 
-def _known(old: tuple[int, str] | None, new: tuple[int, str]) -> tuple[int, str]:
+def _merge_person(old: tuple[int, str] | None, new: tuple[int, str]) -> tuple[int, str]:
     """Return the account and name of a person that an earlier run knew, if it did."""
     if old is None:
         return new

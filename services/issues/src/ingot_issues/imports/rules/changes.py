@@ -26,10 +26,7 @@ from ingot_issues.imports.store.current import Record
 from ingot_issues.imports.store.objects import ObjectKind
 
 Columns = Mapping[str, tuple[str, ...]]
-"""Columns by field. The first one decides whether the field has changed, with ``merged`` if it is one of them.
-
-All are written.
-"""
+"""Columns by field. All are written. The first one, and ``merged``, decide whether the field has changed."""
 LABEL: Columns = {
     "name": ("name",),
     "color": ("color",),
@@ -201,9 +198,9 @@ async def merge(
         ours = digests(columns, _with_local_links(before, subject.files))
         fields, changed, both = _compare(base, theirs, ours)
         if base is not None and before.get("merged") and ours["state"] != base.fields.get("state"):
-            held = [field for field in changed if field in _OF_MERGED]  # it was merged here
-            changed, both = [field for field in changed if field not in held], [*both, *held]
-            fields |= {field: base.fields[field] for field in held}
+            final = [field for field in changed if field in _OF_MERGED]  # it was merged here
+            changed, both = [field for field in changed if field not in final], [*both, *final]
+            fields |= {field: base.fields[field] for field in final}
         if both:
             report(run, kind, subject, both)
         if changed:
