@@ -9,6 +9,8 @@ from ingot_chassis.db.audit import list_entries
 from ingot_contracts.identity.invitations import LinkedInvitation
 
 from .access.test_deploy_keys import ed25519
+from .imports.test_repeats import done
+from .imports.test_sources import copied, migrate, source  # noqa: F401 - fixtures
 from .world import git
 
 REPOSITORY = "/repos/acme/app"
@@ -172,3 +174,22 @@ async def test_imports_of_organizations_are_noted_without_their_credentials(worl
         ("organization.import", "organization acme"),
     ]
     assert "t0ken" not in str(noted)
+
+
+@pytest.mark.usefixtures("copied")
+async def test_repeated_and_reassigned_imports_list_their_people(world, bob, source):  # noqa: F811
+    repository_id = await migrate(world, bob, source)
+    await done(world, bob, repository_id)
+    people = {f"person{number}": "ann" for number in range(120)}
+    root = bob.but(admin=True)
+    for path in ("people", "again"):
+        answer = await root.post(f"/repos/migrate/{repository_id}/{path}", {"people": people})
+        assert answer.status_code == 202, answer.text
+    noted = (await entries(world))[:2]
+    assert [(entry.action, entry.subject) for entry in noted] == [
+        ("repository.repeat_import", "repository bob/copy"),
+        ("repository.reassign_import", "repository bob/copy"),
+    ]
+    for entry in noted:
+        assert (len(entry.details["people"]), entry.details["people_count"]) == (100, 120)
+        assert len(entry.details["people_sha256"]) == 64

@@ -232,8 +232,8 @@ async def test_pages_with_passkeys_load_one_script_of_this_server(site, path):
     assert script.headers["x-content-type-options"] == "nosniff"
     # Another release may have another script at this address.
     assert script.headers["cache-control"] == "no-cache"
-    known = {"if-none-match": script.headers["etag"]}
-    again = await ann.http.get("/login/passkeys.js", headers=known)
+    headers = {"if-none-match": script.headers["etag"]}
+    again = await ann.http.get("/login/passkeys.js", headers=headers)
     assert (again.status_code, again.content) == (304, b"")
     other = await ann.http.get("/login/passkeys.js", headers={"if-none-match": '"another"'})
     assert (other.status_code, other.content) == (200, script.content)

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from ingot_chassis.db.audit import list_entries
 from ingot_git.refs.ref_locks import OLD_SECONDS
 
 from ..remote_world import bare_source
@@ -354,15 +353,3 @@ async def test_a_repeat_of_a_repository_that_was_archived_ends(world, bob, sourc
     assert (state["status"], state["error"]) == ("failed", "the repository is archived")
     assert new not in (await tips(world, repository_id)).values()
     assert (await bob.post("/repos/bob/copy/migration")).status_code == 409
-
-
-async def test_a_repeat_is_audited_with_all_its_people(world, ann, bob, source):  # noqa: F811
-    repository_id = await migrate(world, bob, source)
-    await done(world, bob, repository_id)
-    people = {f"person{number}": "ann" for number in range(120)}
-    await bob.but(admin=True).post(f"/repos/migrate/{repository_id}/again", {"people": people})
-    async with world.database.read() as db:
-        [entry, *_] = await list_entries(db, service="repos", limit=1)
-    assert (entry.action, entry.subject) == ("repository.repeat_import", "repository bob/copy")
-    assert (len(entry.details["people"]), entry.details["people_count"]) == (100, 120)
-    assert len(entry.details["people_sha256"]) == 64

@@ -67,8 +67,8 @@ class AccessTokens:
             self._requested_at, self._failed = time.monotonic(), True
             token = await self._request()
             seconds = _USUAL_SECONDS if token.expires_in is None else token.expires_in
-            kept = max(seconds - MARGIN_SECONDS, seconds / 2)
-            self._token, self._failed = (token.access_token, time.monotonic() + kept), False
+            lifetime = max(seconds - MARGIN_SECONDS, seconds / 2)
+            self._token, self._failed = (token.access_token, time.monotonic() + lifetime), False
             # Some endpoints take each refresh token once.
             self._refresh = token.refresh_token or self._refresh
             return token.access_token

@@ -33,8 +33,8 @@ async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
         raise TooManyRequests("too many registrations wait; try again later", headers={"Retry-After": "3600"})
     password_hash, passkey = new.credentials
     if passkey is not None:
-        is_known = await passkeys.get_by_credential(tx, passkey.credential_id) is not None
-        if is_known or await store.has_credential(tx, passkey.credential_id):
+        is_registered = await passkeys.get_by_credential(tx, passkey.credential_id) is not None
+        if is_registered or await store.has_credential(tx, passkey.credential_id):
             raise Conflict("this passkey is registered already")
     codes = generate_recovery_codes() if passkey is not None else []
     is_taken = await accounts.get_by_login(tx, new.login) is not None

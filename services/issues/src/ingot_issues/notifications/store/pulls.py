@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import and_, or_, select
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_issues.records.store.states import State
 from ingot_issues.records.store.tables import issue, pull
 
@@ -16,6 +16,11 @@ MOST = 20
 class PullAtRow(TypedRow):
     issue_id: int
     author_id: int
+
+
+class HeadRow(TypedRow):
+    head_tip: str
+    head_sha: str
 
 
 async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Sequence[PullAtRow]:
@@ -36,7 +41,6 @@ async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Seque
 
 async def get_head(db: Executor, issue_id: int) -> str:
     """Return the last pushed head of a pull request, which it may not be compared with yet; or ""."""
-    row = (
-        await db.execute(select(pull.c.head_tip, pull.c.head_sha).where(pull.c.issue_id == issue_id))
-    ).first()
+    statement = select(pull.c.head_tip, pull.c.head_sha).where(pull.c.issue_id == issue_id)
+    row = await fetch_first(db, statement, HeadRow)
     return (row.head_tip or row.head_sha) if row is not None else ""
