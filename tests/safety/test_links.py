@@ -25,7 +25,8 @@ from .world import NOWHERE, World
 
 HARBOUR = Target("with everything in it", "vault", "harbour", visible_to="nobody")
 VAULT = next(each for each in ORGANIZATIONS if each.owner == HARBOUR.owner)
-EVENTS = {family.name for family in FAMILIES}
+EVENTS = {family.name for family in FAMILIES} - {"import"}
+"""Events of hooks that this world has. An import needs another server."""
 SHOWS_NONE = {
     "/repos/{owner}/{repo}/git/notes/{sha}": "a note comes by git alone; its commit is that of /git/commits",
     **dict.fromkeys(

@@ -43,6 +43,8 @@ ABSENT_BELOW = ("{delivery_id}", "/apply", "/settings/migrate", "/user/invitatio
 """The world has no delivery, no suggestion and no invitation."""
 ROLES = {"organization member": 1, "organization owner": 2, "team owner": 2}
 SHOWN, HIDDEN, REFUSED, SIGN_IN = {200, 303}, {404}, {403}, {401}
+ABSENT = {"/admin/imports/{import_id}"}
+"""Pages of administrators about what this world lacks: an import needs another server."""
 
 
 class Page(NamedTuple):
@@ -93,7 +95,9 @@ def outcome(page: Page, person: str, target: Target) -> set[int]:
         case "anyone":
             return SHOWN
         case "site":
-            return SHOWN if person == SITE_ADMINISTRATOR else REFUSED | (SIGN_IN if not person else set())
+            if person == SITE_ADMINISTRATOR:
+                return HIDDEN if page.path in ABSENT else SHOWN
+            return REFUSED | (SIGN_IN if not person else set())
         case "account":
             return SHOWN if _sees(person, target) else HIDDEN
     if not person and page.policy != "read":
