@@ -175,17 +175,17 @@ async def migrate(world, person, source, **more):
     return answer.json()["id"]
 
 
-async def read(person, repository_id, cursor=""):
+async def read(person, repository_id, cursor="", **more):
     path = f"/internal/imports/{repository_id}/pages"
-    answer = await person.call("POST", path, {"cursor": cursor}, peer="issues")
+    answer = await person.call("POST", path, {"cursor": cursor, **more}, peer="issues")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def read_all(person, repository_id):
+async def read_all(person, repository_id, **more):
     """Return the objects of all pages by kind."""
     objects, cursor = {kind: [] for kind in KINDS}, ""
-    while (page := await read(person, repository_id, cursor))["state"] == "page":
+    while (page := await read(person, repository_id, cursor, **more))["state"] == "page":
         for kind in KINDS:
             objects[kind] += page[kind]
         cursor = page["cursor"]
@@ -490,7 +490,7 @@ async def test_a_repeat_reads_what_changed_since_the_last_run(world, bob, source
         answer = await bob.post(f"/repos/migrate/{repository_id}/again", {})
         assert answer.status_code == 202, answer.text
         assert await world.components.import_workers.step() == 1
-        objects = await read_all(bob, repository_id)
+        objects = await read_all(bob, repository_id, repeat=(await progress(bob))["repeat"])
         lists = ("/source/issues", "/source/issues/comments", "/source/pulls")
         queries = [(one.path, parse_qs(one.query)) for one in source.api_calls()]
         return objects, [(path, query.get("since")) for path, query in queries if path.endswith(lists)]

@@ -25,9 +25,9 @@ from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     organization_for_new,
     own_account,
-    repository_by_id,
     require_present_name,
     resolve,
+    resolve_by_id,
     sender_of,
 )
 from ingot_repos.access.api.request import RepositoryRequest
@@ -360,12 +360,32 @@ def imported_repository(level: access.RequiredLevel, scope: str) -> Policy:
         request, path = cast("RepositoryRequest", connection), connection.path_params
         resolved = await resolve(request, path["owner"], path["repo"], level, unit=None)
         require_present_name(request, resolved)
-        async with request.db.read() as db:
-            if await import_rows.get(db, resolved.id) is None:
-                raise NotFound
-        return resolved
+        return await _require_import(request, resolved)
 
     return resource(level, scope, decide)
+
+
+def imported_repository_by_id(level: access.RequiredLevel, scope: str) -> Policy:
+    """Policy for the import of ``{repository_id}``. Without an import the route answers 404.
+
+    ``request.resource`` is the repository.
+    """
+
+    async def decide(connection: Connection, _level: str) -> ResolvedRepository:
+        request = cast("RepositoryRequest", connection)
+        access.require_signed_in(request.principal)
+        resolved = await resolve_by_id(request, connection.path_params["repository_id"], level, unit=None)
+        return await _require_import(request, resolved)
+
+    return resource(level, scope, decide)
+
+
+async def _require_import(request: RepositoryRequest, resolved: ResolvedRepository) -> ResolvedRepository:
+    """Return the repository. Raises NotFound if it was not imported."""
+    async with request.db.read() as db:
+        if await import_rows.get(db, resolved.id) is None:
+            raise NotFound
+    return resolved
 
 
 @get(
@@ -381,7 +401,7 @@ async def get_migration(request: RepositoryRequest) -> Migration:
 
 @get(
     "/api/v1/repos/migrate/{repository_id:int}",
-    policy=repository_by_id("read:repository", level="admin"),
+    policy=imported_repository_by_id("admin", "read:repository"),
     operation_id="repoGetMigrationByID",
     tags=["repository"],
 )
@@ -392,13 +412,12 @@ async def get_by_id(request: RepositoryRequest) -> Migration:
 
 @delete(
     "/api/v1/repos/migrate/{repository_id:int}",
-    policy=repository_by_id("write:repository", level="owner"),
+    policy=imported_repository_by_id("owner", "write:repository"),
     operation_id="repoUndoMigration",
     tags=["repository"],
 )
 async def undo_migration(request: RepositoryRequest) -> None:
     """Cancel an import and delete its repository with everything that came. Answers 409 if it is done."""
-    await _present(request)
     row, sender = request.resource.row, await sender_of(request)
     async with request.db.transaction() as tx:
         await imports.give_up(tx, request.part(Jobs), row.id)
@@ -437,7 +456,7 @@ async def restart_migration(request: RepositoryRequest, data: RestartMigration) 
 
 @post(
     "/api/v1/repos/migrate/{repository_id:int}/again",
-    policy=repository_by_id("write:repository", level="admin"),
+    policy=imported_repository_by_id("admin", "write:repository"),
     operation_id="repoRepeatMigration",
     tags=["repository"],
     status_code=202,
@@ -449,7 +468,6 @@ async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) ->
     again, because they are erased when an import ends. Answers 409 if the import is not done, and for mirrors
     and archives.
     """
-    await _present(request)
     request.acquire_slot()
     new = NewRepeat(
         user_id=request.principal.id,
@@ -476,13 +494,12 @@ async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) ->
 
 @get(
     "/api/v1/repos/migrate/{repository_id:int}/conflicts",
-    policy=repository_by_id("read:repository", level="admin"),
+    policy=imported_repository_by_id("admin", "read:repository"),
     operation_id="repoListMigrationConflicts",
     tags=["repository"],
 )
 async def list_conflicts(request: RepositoryRequest) -> Response[list[MigrationConflict]]:
     """List what the last repeat of an import did not change, because it changed here, too."""
-    await _present(request)
     page = request.page()
     async with request.db.read() as db:
         rows, total = await sources.list_conflicts(db, request.resource.id, page)
@@ -495,7 +512,7 @@ async def list_conflicts(request: RepositoryRequest) -> Response[list[MigrationC
 
 @post(
     "/api/v1/repos/migrate/{repository_id:int}/people",
-    policy=repository_by_id("write:repository", level="admin"),
+    policy=imported_repository_by_id("admin", "write:repository"),
     operation_id="repoReassignMigrationPeople",
     tags=["repository"],
     status_code=202,
@@ -507,7 +524,6 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
     repository becomes no assignee and no reviewer. Only site administrators name other accounts than their
     own.
     """
-    await _present(request)
     request.acquire_slot()
     people = read_people(data.people, data.people_csv)
     if not people:
