@@ -7,7 +7,7 @@ from pysequoia import Tsk
 from ingot_chassis.http.paging import Page
 from ingot_identity.registrations import store as registrations
 from ingot_identity.registrations.rules import approvals
-from ingot_identity.registrations.rules.accounts import NewAccount
+from ingot_identity.registrations.rules.accounts import Credentials, NewAccount
 
 from .world import PASSWORD
 
@@ -273,7 +273,7 @@ class Things:
         return path.format(**self._names)
 
     async def _registration(self, name):
-        new = NewAccount(name, f"{name}@x.io", "", confirmed=False)
+        new = NewAccount(name, f"{name}@x.io", Credentials("", None), confirmed=False)
         async with self._identity.database.transaction() as tx:
             await approvals.add(tx, new, "")
             rows, _ = await registrations.list_page(tx, Page(1, 50))
