@@ -16,6 +16,7 @@ from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, bare_source, status
 from ..world import commit, git
+from .test_sources import progress, read, read_all
 
 TIMES = {"created_at": "2020-01-02T03:04:05.678Z", "updated_at": "2020-01-05T03:04:05.678Z"}
 ANN, EVE = (
@@ -43,7 +44,6 @@ ALL = {
     "issues": True, "labels": True, "milestones": True, "pull_requests": True, "releases": True,
     "service": "gitlab", "auth_token": "t0ken",
 }  # fmt: skip
-KINDS = ("labels", "milestones", "issues", "pulls", "comments", "times", "dependencies")
 PROJECT = "projects/group/sub/proj"
 
 
@@ -153,28 +153,6 @@ async def migrate(world, person, source, **more):
     assert answer.status_code == 201, answer.text
     assert await world.components.import_workers.step() == 1
     return answer.json()["id"]
-
-
-async def read(person, repository_id, cursor="", **more):
-    path = f"/internal/imports/{repository_id}/pages"
-    answer = await person.call("POST", path, {"cursor": cursor, **more}, peer="issues")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-async def read_all(person, repository_id, **more):
-    """Return the objects of all pages by kind."""
-    objects, cursor = {kind: [] for kind in KINDS}, ""
-    while (page := await read(person, repository_id, cursor, **more))["state"] == "page":
-        for kind in KINDS:
-            objects[kind] += page[kind]
-        cursor = page["cursor"]
-    assert page["state"] == "ended", page
-    return objects
-
-
-async def progress(person):
-    return (await person.get("/repos/bob/copy/migration")).json()
 
 
 async def test_issues_keep_their_numbers_and_bring_notes_and_times(world, copied, bob, source):
