@@ -73,8 +73,11 @@ from ingot_repos.files.api import git_objects as git_data
 from ingot_repos.forks.api import creation as forks
 from ingot_repos.forks.api import parents, upstreams
 from ingot_repos.forks.jobs import ForkJobs
-from ingot_repos.imports import api as imports
 from ingot_repos.imports import internal as import_pages
+from ingot_repos.imports.api import creation as import_creation
+from ingot_repos.imports.api import migrations
+from ingot_repos.imports.api import people as imported_people
+from ingot_repos.imports.api import repeats as import_repeats
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.jobs.forge_data import ForgeData
 from ingot_repos.imports.jobs.imports import ImportJobs, ImportWorkers
@@ -183,7 +186,10 @@ ROUTES = Router(
         *archive_imports.routes,
         *exports.routes,
         *internal_exports.routes,
-        *imports.routes,
+        *import_creation.routes,
+        *migrations.routes,
+        *import_repeats.routes,
+        *imported_people.routes,
         *import_pages.routes,
         *internal.routes,
         *internal_comparisons.routes,

@@ -19,7 +19,7 @@ from ingot_repos.access.rules.resolved import ResolvedRepository
 from ingot_repos.archives.rules.uploads import FIELD, new_import, read_manifest, receive
 from ingot_repos.catalog.rules import names
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.api import owner_of_new
+from ingot_repos.imports.api.creation import owner_of_new
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.repositories.rules.creation import record_owner

@@ -1,0 +1,72 @@
+"""The answer about an import and its progress."""
+
+from datetime import datetime
+
+import msgspec
+
+from ingot_chassis.errors import NotFound
+from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.catalog.store.states import ImportState
+from ingot_repos.imports import store as sources
+from ingot_repos.imports.rules import lifecycle as imports
+from ingot_repos.imports.rules import progress
+from ingot_repos.imports.store import Counts
+from ingot_repos.remotes import store as import_rows
+from ingot_repos.remotes.rules.reasons import reason_text
+
+
+class Migration(msgspec.Struct):
+    """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
+
+    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. While an
+    import waits for its source, it is the last failed request. ``counts`` has the data next to git by kind:
+    objects that are done, and all that the source counts, or null. ``phase`` is then the present kind.
+    ``rate`` is in objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count
+    its objects. The source is not asked before ``paused_until``. ``id`` is that of the repository.
+    ``repeat`` counts how often the import was repeated. ``conflicts`` counts what changed on both sides.
+    """
+
+    id: int
+    status: ImportState
+    phase: str
+    percent: int
+    received: int
+    error: str
+    original_url: str
+    created_at: datetime
+    finished_at: datetime | None
+    counts: dict[str, Counts] = {}
+    rate: int | None = None
+    remaining_seconds: int | None = None
+    paused_until: datetime | None = None
+    repeat: int = 0
+    conflicts: int = 0
+
+
+async def present_migration(request: RepositoryRequest) -> Migration:
+    async with request.db.read() as db:
+        row = await import_rows.get(db, request.resource.id)
+        source = await sources.get(db, request.resource.id)
+        conflicts = await sources.count_conflicts(db, request.resource.id) if row and row.repeat else 0
+    if row is None:
+        raise NotFound
+    speed = progress.speed_of(source, row.finished_at) if source is not None else progress.Speed()
+    pause = source.paused_until if source is not None and row.state == ImportState.RUNNING else None
+    last_error = reason_text(source.last_reason) if source is not None and pause else ""
+    return Migration(
+        id=row.repository_id,
+        counts=sources.counts_of(source) if source is not None else {},
+        rate=speed.rate,
+        remaining_seconds=speed.remaining_seconds,
+        paused_until=pause.replace(microsecond=0) if pause else None,
+        status=row.state,
+        phase=row.phase,
+        percent=row.percent,
+        received=row.received,
+        error=imports.error_text(row) or last_error,
+        original_url=row.url if "://" in row.url else "",
+        created_at=row.created_at.replace(microsecond=0),
+        finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
+        repeat=row.repeat,
+        conflicts=conflicts,
+    )
