@@ -14,7 +14,7 @@ ACROSS = {
 }  # fmt: skip
 """Tests of many modules at once."""
 
-TRIED_THROUGH = {"repos": ["git"]}
+TRIED_THROUGH = {"repos": ["git", "remotes"]}
 """Libraries that tests of a service try through it."""
 MEMBERS = [
     path.parent for part in ("libs", "services", "apps") for path in sorted((ROOT / part).glob("*/tests"))

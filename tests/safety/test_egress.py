@@ -22,13 +22,13 @@ WAYS_OUT = {
     "identity/directories/clients/ldap.py",
     "identity/providers/clients/http.py",  # what administrators name; identity's tests try it
     "identity/providers/clients/checked.py",
-    "repos/imports/clients/http.py",  # the API of a source; the tests of imports redirect it
-    "repos/remotes/clients/http.py",  # the sessions of both
-    "repos/remotes/clients/lfs.py",
-    "repos/remotes/clients/socks_proxy.py",
+    "remotes/connections/http.py",  # the API of a source; the tests of imports redirect it
+    "remotes/connections/lfs.py",
+    "remotes/connections/sessions.py",  # the sessions of both
+    "remotes/connections/socks_proxy.py",
     "git/remote/helper_programs.py",  # what git calls to reach the proxy
 }
-"""Modules of services, and of the git library, that connect to what users name.
+"""Modules of services, and of two libraries of repos, that connect to what users name.
 
 The tests of this file make each of them do so.
 """
@@ -66,7 +66,8 @@ def in_namespace(tmp_path: Path) -> list[str]:
 
 
 def test_there_is_no_other_way_out():
-    files = [*ROOT.glob("services/*/src/**/*.py"), *ROOT.glob("libs/git/src/**/*.py")]
+    folders = ("services/*/src", "libs/git/src", "libs/remotes/src")
+    files = [path for folder in folders for path in ROOT.glob(f"{folder}/**/*.py")]
     connecting = [path for path in files if CONNECTION.search(path.read_text())]
     parts = [path.relative_to(ROOT).parts[1:] for path in connecting]
     assert {"/".join((service, *rest)) for service, _, _, *rest in parts} == WAYS_OUT | OF_OPERATORS

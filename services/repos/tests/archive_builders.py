@@ -20,15 +20,15 @@ from ingot_contracts.repos.imports import (
     ImportedReview,
     ImportedTime,
 )
-from ingot_repos.archives.rules.writer import ArchiveWriter
-from ingot_repos.imports.clients.archive_layout import (
+from ingot_remotes.archives.layout import (
     BUNDLE,
     VERSION,
     ArchivedPerson,
     Manifest,
     file_path,
 )
-from ingot_repos.imports.clients.source import SourceAsset, SourceRelease
+from ingot_remotes.archives.writer import ArchiveWriter
+from ingot_remotes.interface.source import SourceAsset, SourceRelease
 
 AT = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2020, 1, 5, 3, 4, 5, tzinfo=UTC)

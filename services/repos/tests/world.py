@@ -35,6 +35,7 @@ from ingot_git.hooks.hook_questions import HookQuestions
 from ingot_git.protocol.fetch_cache import FetchCache
 from ingot_git.storage.read_cache import ReadCache
 from ingot_git.storage.storage import Storage
+from ingot_remotes.connections.socks_proxy import SocksProxy
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.admission import Admission, LongRequests
 from ingot_repos.access.rules.archive_cpu import ArchiveCpu
@@ -54,7 +55,6 @@ from ingot_repos.protection.rules.contents import ContentJudge
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.pushes.rules.sessions import PushParts
 from ingot_repos.releases.rules.assets import AssetEditor, AssetFiles
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.repositories.jobs import RepositoryWorkers
 from ingot_repos.settings import Settings
 from ingot_repos.shards.jobs.moves import MoveWorkers

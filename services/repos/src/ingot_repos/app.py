@@ -44,6 +44,7 @@ from ingot_git.process.version import require_git
 from ingot_git.protocol.fetch_cache import FetchCache
 from ingot_git.storage.read_cache import ReadCache
 from ingot_git.storage.storage import Storage
+from ingot_remotes.connections.socks_proxy import SocksProxy
 from ingot_repos.access.api import collaborators, deploy_keys, failures, invitations, repository_teams
 from ingot_repos.access.api.request import RepositoryRequest, release_slots
 from ingot_repos.access.rules.account_copies import AccountCopies
@@ -115,7 +116,6 @@ from ingot_repos.releases import internal as internal_releases
 from ingot_repos.releases.api import assets as release_assets
 from ingot_repos.releases.api import releases
 from ingot_repos.releases.rules.assets import AssetEditor, AssetFiles
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.jobs.connections import RemoteConnector, require_files_of_remotes
 from ingot_repos.remotes.jobs.lfs import LfsFetches
 from ingot_repos.remotes.rules.urls import PORTS

@@ -12,12 +12,12 @@ from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportPage
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.history.bundles import write_bundle
+from ingot_remotes.archives.archive import verify
+from ingot_remotes.archives.layout import MOST_PAGE_BYTES
+from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
-from ingot_repos.imports.clients.archive import verify
-from ingot_repos.imports.clients.archive_layout import MOST_PAGE_BYTES
-from ingot_repos.imports.clients.source import KINDS
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..archive_builders import ASSET, COMMENT, OBJECTS

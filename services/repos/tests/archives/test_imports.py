@@ -7,9 +7,9 @@ from threading import get_ident
 import msgspec
 import pytest
 
-from ingot_repos.imports.clients.archive import Archive
-from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, BUNDLE, WIKI_BUNDLE, lfs_path
-from ingot_repos.imports.clients.source import KINDS
+from ingot_remotes.archives.archive import Archive
+from ingot_remotes.archives.layout import ARCHIVED_KINDS, BUNDLE, WIKI_BUNDLE, lfs_path
+from ingot_remotes.interface.source import KINDS
 from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 

@@ -9,9 +9,9 @@ from threading import get_ident
 import msgspec
 import pytest
 
-from ingot_repos.imports.clients import archive, archive_bundles
-from ingot_repos.imports.clients.archive import Archive, ArchiveSource, open_archive, verify
-from ingot_repos.imports.clients.archive_layout import (
+from ingot_remotes.archives import archive, bundles
+from ingot_remotes.archives.archive import Archive, ArchiveSource, open_archive, verify
+from ingot_remotes.archives.layout import (
     ARCHIVED_KINDS,
     BUNDLE,
     MANIFEST,
@@ -21,7 +21,7 @@ from ingot_repos.imports.clients.archive_layout import (
     ArchiveInvalid,
     encode_lines,
 )
-from ingot_repos.imports.clients.source import SourceFailed
+from ingot_remotes.interface.source import SourceFailed
 
 from ..archive_builders import (
     ASSET,
@@ -348,13 +348,13 @@ def test_a_file_that_git_may_not_open_as_a_bundle_is_refused(tmp_path, path, hea
 
 
 def test_a_bundle_of_too_many_refs_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive_bundles, "MAX_REFS", 2)
+    monkeypatch.setattr(bundles, "MAX_REFS", 2)
     path = zip_of(tmp_path / "a.zip", [(BUNDLE, V2 + (REF + b"x\n") * 3 + b"\n")])
     assert "has more than 2 refs" in refusal(path)
 
 
 @pytest.mark.parametrize("line", [b"@object-format=sha1\n", REF + b"x" * 900 + b"\n"])
 def test_a_header_above_the_limit_is_refused(tmp_path, monkeypatch, line):
-    monkeypatch.setattr(archive_bundles, "MOST_HEADER_BYTES", 10_000)
+    monkeypatch.setattr(bundles, "MOST_HEADER_BYTES", 10_000)
     path = zip_of(tmp_path / "a.zip", [(BUNDLE, V3 + line * 1_000 + b"\n")])
     assert "header" in refusal(path)

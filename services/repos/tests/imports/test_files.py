@@ -3,8 +3,8 @@
 import pytest
 
 from ingot_contracts.repos.imports import ImportedComment, ImportedFile, ImportedPerson
-from ingot_repos.imports.clients.addresses import Address
-from ingot_repos.imports.clients.files import gitea_files, github_files, gitlab_files
+from ingot_remotes.interface.addresses import Address
+from ingot_remotes.interface.files import gitea_files, github_files, gitlab_files
 from ingot_repos.imports.rules.files import MOST_FILES, TextFiles
 from ingot_repos.imports.rules.pages import MOST_FAILURES, MOST_FILE_FAILURES
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from ingot_repos.imports.clients.github import api_root
+from ingot_remotes.forges.github import api_root
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, bare_source, status

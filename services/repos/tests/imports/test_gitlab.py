@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import pytest
 
-from ingot_repos.imports.clients.gitlab import offset_above
+from ingot_remotes.forges.gitlab import offset_above
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, bare_source, status

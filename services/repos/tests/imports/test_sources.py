@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_repos.imports.clients.families import FAMILIES
-from ingot_repos.imports.clients.source import SOURCES
+from ingot_remotes.forges.families import FAMILIES
+from ingot_remotes.interface.source import SOURCES
 from ingot_repos.imports.rules.pages import MOST_FAILURES
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 

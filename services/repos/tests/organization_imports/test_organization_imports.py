@@ -244,7 +244,7 @@ async def test_a_source_that_repeats_its_only_page_is_read_to_its_end(world, roo
 
 
 async def test_a_source_that_never_ends_fails_the_import(world, root, source, monkeypatch):
-    monkeypatch.setattr("ingot_repos.imports.clients.organizations.MOST_REPOSITORIES", 7)
+    monkeypatch.setattr("ingot_remotes.forges.organizations.MOST_REPOSITORIES", 7)
 
     async def endless(_method, target, _headers, _writer):
         parts = urlsplit(target)

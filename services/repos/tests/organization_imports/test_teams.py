@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingot_repos.imports.clients import organizations
+from ingot_remotes.forges import organizations
 from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.rules import REASONS, TEAM_REASONS
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS

@@ -12,7 +12,7 @@ from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_git.remote.remote import MAX_REFS, FetchProgress, list_remote_refs
 from ingot_git.remote.remote import Remote as Reached
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_remotes.connections.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, advertisement, answering, bare_source, silent, status, wanting

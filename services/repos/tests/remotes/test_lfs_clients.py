@@ -7,7 +7,7 @@ import pytest
 
 from ingot_chassis.security.egress import Egress, ResolveResult
 from ingot_chassis.security.own_servers import OwnServers, Server
-from ingot_repos.remotes.clients.lfs import MOST_REDIRECTS, LfsRemoteFailed, open_lfs_remote
+from ingot_remotes.connections.lfs import MOST_REDIRECTS, LfsRemoteFailed, open_lfs_remote
 from ingot_testing.non_empty import non_empty
 
 from ..lfs_client import FILE, oid_of

@@ -9,7 +9,7 @@ from ingot_chassis.security.egress import Egress, ResolveResult
 from ingot_chassis.security.own_servers import OwnServers, Server
 from ingot_git.remote.remote import FetchProgress, RemoteFailed, list_remote_refs
 from ingot_git.remote.remote import Remote as Reached
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
+from ingot_remotes.connections.socks_proxy import SocksProxy
 
 from ..remote_world import Remote, bare_source
 

@@ -20,15 +20,7 @@ from ingot_git.refs.pull_heads import PULLS
 from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
-from ingot_repos.archives import store
-from ingot_repos.archives.rules import exports
-from ingot_repos.archives.rules.settings import read_settings
-from ingot_repos.archives.rules.writer import ArchiveWriter
-from ingot_repos.archives.store import ExportRow, PageCount
-from ingot_repos.catalog.store import repositories, wikis
-from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.imports.clients.archive_layout import (
+from ingot_remotes.archives.layout import (
     BUNDLE,
     PAGE_OBJECTS,
     VERSION,
@@ -40,7 +32,15 @@ from ingot_repos.imports.clients.archive_layout import (
     lfs_path,
     page_path,
 )
-from ingot_repos.imports.clients.source import KINDS, SourceAsset, SourceRelease
+from ingot_remotes.archives.writer import ArchiveWriter
+from ingot_remotes.interface.source import KINDS, SourceAsset, SourceRelease
+from ingot_repos.archives import store
+from ingot_repos.archives.rules import exports
+from ingot_repos.archives.rules.settings import read_settings
+from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.catalog.store import repositories, wikis
+from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports.rules.lifecycle import DISCARD
 from ingot_repos.lfs.rules.objects import LfsObjects
 from ingot_repos.lfs.rules.objects import object_key as lfs_key

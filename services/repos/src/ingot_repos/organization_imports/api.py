@@ -14,6 +14,9 @@ from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity.accounts import NewOrganization, Visibility
 from ingot_contracts.limits import Description, Name
+from ingot_remotes.connections.socks_proxy import SocksProxy
+from ingot_remotes.forges.organizations import SourceOrganization
+from ingot_remotes.interface.source import SourceBusy, SourceFailed
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.account_copies import AccountCopies
@@ -21,8 +24,6 @@ from ingot_repos.catalog.rules.names import Secret
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.clients.organizations import SourceOrganization
-from ingot_repos.imports.clients.source import SourceBusy, SourceFailed
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
@@ -36,7 +37,6 @@ from ingot_repos.organization_imports.rules import (
 )
 from ingot_repos.organization_imports.store import OrganizationImportRow
 from ingot_repos.placement.api.forwarding import require_accepting
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules.credentials import seal_credentials
 from ingot_repos.remotes.rules.reasons import reason_text
 

@@ -13,10 +13,10 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid
 from ingot_chassis.jobs.jobs import Jobs
+from ingot_remotes.forges.organizations import SourceRepository
+from ingot_remotes.interface.source import SOURCES
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import ImportState, Visibility
-from ingot_repos.imports.clients.organizations import SourceRepository
-from ingot_repos.imports.clients.source import SOURCES
 from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.store import Counts

@@ -22,18 +22,18 @@ from ingot_contracts.repos.exports import ExportPage, ExportState
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
-from ingot_repos.archives import store
-from ingot_repos.archives.store import ExportRow, PageCount
-from ingot_repos.catalog.store import accounts, repositories
-from ingot_repos.catalog.store.accounts import AccountRow
-from ingot_repos.catalog.store.states import ImportState
-from ingot_repos.imports.clients.archive_layout import (
+from ingot_remotes.archives.layout import (
     MOST_PAGE_BYTES,
     ArchivedPerson,
     encode_lines,
     people_in,
 )
-from ingot_repos.imports.clients.source import KINDS, Kind
+from ingot_remotes.interface.source import KINDS, Kind
+from ingot_repos.archives import store
+from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports.rules.lifecycle import discard_archive
 from ingot_repos.placement.rules.job_kinds import job_kind
 

@@ -7,15 +7,15 @@ import msgspec
 
 from ingot_chassis.db.driver import Executor
 from ingot_contracts.repos.repositories import Repository
-from ingot_repos.catalog.store import accounts
-from ingot_repos.catalog.store.states import AccountKind
-from ingot_repos.imports.clients.archive_layout import ArchivedPerson
-from ingot_repos.imports.clients.gitea_answers import (
+from ingot_remotes.archives.layout import ArchivedPerson
+from ingot_remotes.forges.gitea_answers import (
     PEOPLE_OF_RULES,
     BranchRuleAnswer,
     RepositoryAnswer,
     TagRuleAnswer,
 )
+from ingot_repos.catalog.store import accounts
+from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.protection import store as protections
 from ingot_repos.protection.store import BranchProtectionRow, BranchRule, TagProtectionRow
 

@@ -12,8 +12,8 @@ from ingot_chassis.errors import Invalid, TooLarge
 from ingot_git.process.disk import disk_errors
 from ingot_git.refs.refs import is_valid_ref_name
 from ingot_git.storage.storage import Storage
-from ingot_repos.imports.clients.archive_layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
-from ingot_repos.imports.clients.source import SourceFailed
+from ingot_remotes.archives.layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
+from ingot_remotes.interface.source import SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
@@ -58,8 +58,8 @@ def _append(file: IO[bytes], block: bytearray) -> None:
 
 async def read_manifest(storage: Storage, name: str, *, max_bytes: int) -> Manifest:
     """Verify an archive as a whole, and return its manifest. Raises Invalid."""
-    from ingot_repos.imports.clients.archive import verify
-    from ingot_repos.imports.clients.archive_layout import ArchiveInvalid
+    from ingot_remotes.archives.archive import verify
+    from ingot_remotes.archives.layout import ArchiveInvalid
 
     path = storage.archive_folder(name) / ARCHIVE
     try:
@@ -97,7 +97,7 @@ def new_import(
 
 def _origin(manifest: Manifest) -> RemoteUrl:
     """Return the address of the repository at its source, which is shown and never called. Raises Invalid."""
-    from ingot_repos.imports.clients.families import FAMILIES
+    from ingot_remotes.forges.families import FAMILIES
 
     try:
         origin = parse_remote_url(manifest.url)

@@ -11,6 +11,7 @@ from ingot_chassis.security.sealing import Seal
 from ingot_contracts.limits import Description, Name
 from ingot_contracts.repos.access import AccessLevel
 from ingot_contracts.repos.repositories import Repository
+from ingot_remotes.connections.socks_proxy import SocksProxy
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import (
     organization_for_new,
@@ -39,7 +40,6 @@ from ingot_repos.imports.rules.people import People, PeopleCsv
 from ingot_repos.placement.api.forwarding import require_accepting
 from ingot_repos.presentation.rules.intervals import read_interval
 from ingot_repos.remotes import store as import_rows
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules import reasons
 from ingot_repos.remotes.rules.reasons import reason_text
 from ingot_repos.remotes.rules.urls import RemoteUrl, lfs_url, parse_remote_url

@@ -10,13 +10,13 @@ from ingot_git.process.errors import RepositoryDamaged
 from ingot_git.remote.remote import RemoteFailed
 from ingot_git.storage.object_checks import check_repository
 from ingot_git.storage.storage import Storage
+from ingot_remotes.interface.source import SourceFailed
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.imports.clients.source import SourceFailed
 from ingot_repos.imports.rules.openings import ARCHIVE
 from ingot_repos.lfs.rules.objects import LfsObjects
 
 if TYPE_CHECKING:
-    from ingot_repos.imports.clients.archive import Archive
+    from ingot_remotes.archives.archive import Archive
 
 LFS = "lfs/"
 _T = TypeVar("_T")
@@ -30,7 +30,7 @@ class ArchiveUnpacker:
 
     async def unpack(self, archive: str, path: str) -> Path | None:
         """Copy a bundle out of an archive, and return its path. Return None if there is none."""
-        from ingot_repos.imports.clients.archive import open_archive
+        from ingot_remotes.archives.archive import open_archive
 
         folder = self._storage.archive_folder(archive)
         target = folder / path.rpartition("/")[2]
@@ -53,7 +53,7 @@ class ArchiveUnpacker:
 
     async def store_lfs(self, repository: RepositoryRow, archive: str) -> None:
         """Give the repository the LFS objects of an archive. Those that it has are skipped."""
-        from ingot_repos.imports.clients.archive import open_in_thread
+        from ingot_remotes.archives.archive import open_in_thread
 
         try:
             async with open_in_thread(self._storage.archive_folder(archive) / ARCHIVE) as opened:
@@ -67,7 +67,7 @@ class ArchiveUnpacker:
             raise RemoteFailed("archive") from None
 
     async def _store(self, repository: RepositoryRow, archive: "Archive", oid: str) -> None:
-        from ingot_repos.imports.clients.archive import read_in_threads
+        from ingot_remotes.archives.archive import read_in_threads
 
         path = LFS + oid
         try:
@@ -82,7 +82,7 @@ class ArchiveUnpacker:
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
     """Return the result of work on an archive. Raises RemoteFailed."""
-    from ingot_repos.imports.clients.archive_layout import ArchiveInvalid
+    from ingot_remotes.archives.layout import ArchiveInvalid
 
     try:
         return await asyncio.to_thread(work)

@@ -20,17 +20,17 @@ from ingot_contracts.repos.imports import GHOST_ID, ImportConflict
 from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_git.storage.storage import Storage
+from ingot_remotes.archives.layout import WIKI_BUNDLE
+from ingot_remotes.interface.source import ABSENT, Source, SourceFailed, SourceRelease
+from ingot_remotes.texts.references import References
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.clients.archive_layout import WIKI_BUNDLE
-from ingot_repos.imports.clients.source import ABSENT, Source, SourceFailed, SourceRelease
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
-from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.rules.releases import ReleaseBase, digests, merge_release, read_base
 from ingot_repos.imports.rules.settings import save_rules, save_settings
 from ingot_repos.imports.store import Counts, SourceRow

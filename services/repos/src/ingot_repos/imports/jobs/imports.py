@@ -15,12 +15,12 @@ from ingot_git.refs.pull_heads import PULLS
 from ingot_git.refs.refs import BRANCHES, TAGS, default_branch, list_refs
 from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_git.storage.storage import Storage
+from ingot_remotes.archives.layout import BUNDLE
+from ingot_remotes.interface.source import SourceBusy
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.clients.archive_layout import BUNDLE
-from ingot_repos.imports.clients.source import SourceBusy
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.jobs.forge_data import ForgeData, GitAddress
 from ingot_repos.imports.jobs.repeats import RepeatedImports

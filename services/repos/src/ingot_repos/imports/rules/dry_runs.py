@@ -15,7 +15,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Invalid
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.remote.remote import Reason
-from ingot_repos.imports.clients.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
+from ingot_remotes.interface.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import MappingRule, accounts_of

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from ingot_chassis.errors import Invalid
-from ingot_repos.imports.clients.source import SOURCES, Kind
+from ingot_remotes.interface.source import SOURCES, Kind
 from ingot_repos.imports.rules.lifecycle import NewSource
 
 OF_A_FORGE = ("issues", "labels", "milestones", "pull_requests", "releases", "wiki")

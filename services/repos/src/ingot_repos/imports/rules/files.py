@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from ingot_contracts.repos.imports import ImportedComment, ImportedFile, ImportedIssue, ImportPage
-from ingot_repos.imports.clients.files import FileLinks
-from ingot_repos.imports.rules.markdown_code import CodeRanges
+from ingot_remotes.interface.files import FileLinks
+from ingot_remotes.texts.markdown_code import CodeRanges
 
 MOST_FILES = 20
 """Limit of files of one text."""

@@ -9,9 +9,9 @@ from ingot_chassis.security.egress import Egress
 from ingot_chassis.security.own_servers import OwnServers
 from ingot_chassis.security.sealing import Seal
 from ingot_git.storage.storage import Storage
-from ingot_repos.imports.clients.addresses import Address
-from ingot_repos.imports.clients.memory import SourceMemory
-from ingot_repos.imports.clients.source import Kind, Source
+from ingot_remotes.connections.memory import SourceMemory
+from ingot_remotes.interface.addresses import Address
+from ingot_remotes.interface.source import Kind, Source
 from ingot_repos.imports.store import SourceRow
 from ingot_repos.remotes.rules.credentials import TOKEN_USERNAME, open_credentials
 from ingot_repos.remotes.rules.urls import RemoteUrl
@@ -19,10 +19,10 @@ from ingot_repos.remotes.store import RemoteRow
 from ingot_repos.settings import Settings
 
 if TYPE_CHECKING:
-    from ingot_repos.imports.clients.families import Family
-    from ingot_repos.imports.clients.files import FileLinks
-    from ingot_repos.imports.clients.http import SourceHttp
-    from ingot_repos.imports.clients.organizations import SourceOrganization
+    from ingot_remotes.connections.http import SourceHttp
+    from ingot_remotes.forges.families import Family
+    from ingot_remotes.forges.organizations import SourceOrganization
+    from ingot_remotes.interface.files import FileLinks
 
 MOST_MEMORIES = 4
 ARCHIVE = "archive.zip"
@@ -73,7 +73,7 @@ class SourceOpener:
     async def open(self, source: SourceRow, remote: RemoteRow) -> AsyncIterator[Source]:
         """Open the source of an import: its API or its archive. Raises SourceFailed, Unreadable."""
         if source.archive is not None:
-            from ingot_repos.imports.clients.archive import ArchiveSource
+            from ingot_remotes.archives.archive import ArchiveSource
 
             yield ArchiveSource(self._storage.archive_folder(source.archive) / ARCHIVE)
             return
@@ -112,8 +112,8 @@ class SourceOpener:
     async def _open(
         self, family: "Family", site: str, login: tuple[str, str] | None, memory: SourceMemory
     ) -> AsyncIterator["SourceHttp"]:
-        from ingot_repos.imports.clients.http import open_source_http
-        from ingot_repos.remotes.clients.http import basic_authorization
+        from ingot_remotes.connections.http import open_source_http
+        from ingot_remotes.connections.sessions import basic_authorization
 
         headers = dict(family.headers)
         if login is not None:
@@ -135,6 +135,6 @@ class SourceOpener:
 
 def _family(service: str) -> "Family":
     """Return the family of a source. Its clients are imported on first use."""
-    from ingot_repos.imports.clients.families import FAMILIES
+    from ingot_remotes.forges.families import FAMILIES
 
     return FAMILIES[service]

@@ -28,10 +28,7 @@ from ingot_git.history.reachability import merge_base
 from ingot_git.process.errors import ObjectNotFound
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
-from ingot_repos.catalog.store import accounts, repositories
-from ingot_repos.catalog.store.states import ImportState, RepositoryState
-from ingot_repos.imports import store
-from ingot_repos.imports.clients.source import (
+from ingot_remotes.interface.source import (
     KINDS,
     TRANSIENT,
     Kind,
@@ -41,11 +38,14 @@ from ingot_repos.imports.clients.source import (
     SourceFailed,
     SourcePage,
 )
+from ingot_remotes.texts.references import References
+from ingot_repos.catalog.store import accounts, repositories
+from ingot_repos.catalog.store.states import ImportState, RepositoryState
+from ingot_repos.imports import store
 from ingot_repos.imports.rules.files import TextFiles, without_files
 from ingot_repos.imports.rules.lifecycle import OF_ISSUES, PERMANENT, announce_end, end
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
-from ingot_repos.imports.rules.references import References
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.presentation.rules.announcements import announce_edit
 from ingot_repos.presentation.rules.presenter import Presenter, as_user

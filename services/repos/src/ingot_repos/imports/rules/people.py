@@ -13,12 +13,12 @@ from ingot_chassis.errors import Denied, Invalid, NotFound
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.limits import Name
 from ingot_contracts.repos.events import ImportReassigned
+from ingot_remotes.interface.source import PersonKey
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.commits.store.authors import users_by_email
 from ingot_repos.imports import store
-from ingot_repos.imports.clients.source import PersonKey
 from ingot_repos.imports.store import SourceRow
 from ingot_repos.releases.store import releases
 

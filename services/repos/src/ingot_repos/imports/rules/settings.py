@@ -9,9 +9,9 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import NAME_CHARACTERS
 from ingot_contracts.repos.merges import MERGE_STYLES
+from ingot_remotes.interface.source import SourceBranchRule, SourceRules, SourceSettings
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.imports.clients.source import SourceBranchRule, SourceRules, SourceSettings
 from ingot_repos.protection import store as protections
 from ingot_repos.protection.rules.decisions import MOST_RULES, check_file_patterns, check_pattern
 from ingot_repos.protection.store import BranchRule

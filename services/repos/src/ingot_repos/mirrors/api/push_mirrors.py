@@ -9,6 +9,7 @@ from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.limits import Description
+from ingot_remotes.connections.socks_proxy import SocksProxy
 from ingot_repos.access.api.policies import in_repository, own_account, writable
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.catalog.rules.names import Secret
@@ -16,7 +17,6 @@ from ingot_repos.mirrors import store as rows
 from ingot_repos.mirrors.rules import push_mirrors
 from ingot_repos.mirrors.store import PushMirrorRow
 from ingot_repos.presentation.rules.intervals import read_interval, write_interval
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy
 from ingot_repos.remotes.rules import credentials, reasons
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 

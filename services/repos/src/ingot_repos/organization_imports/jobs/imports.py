@@ -17,12 +17,12 @@ from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.security.sealing import Seal, Unreadable
 from ingot_contracts.identity.accounts import GHOST, Ownership
+from ingot_remotes.interface.source import TRANSIENT, SourceBusy, SourceFailed
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.clients.source import TRANSIENT, SourceBusy, SourceFailed
 from ingot_repos.imports.rules import lifecycle
 from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener

@@ -12,12 +12,12 @@ import msgspec
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Denied
 from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
+from ingot_remotes.forges.organizations import SourceOrganization
+from ingot_remotes.interface.source import ABSENT, PersonKey, SourceFailed
+from ingot_remotes.interface.teams import SourceMember, SourceTeam, TeamRepository, lowest
 from ingot_repos.access.rules import grants
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.clients.organizations import SourceOrganization
-from ingot_repos.imports.clients.source import ABSENT, PersonKey, SourceFailed
-from ingot_repos.imports.clients.teams import SourceMember, SourceTeam, TeamRepository, lowest
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import MappingRule, accounts_of
 from ingot_repos.organization_imports import store

@@ -15,8 +15,8 @@ from ingot_chassis.settings import SettingsError
 from ingot_git.process.errors import GitError, StorageFull
 from ingot_git.refs.refs import BRANCHES
 from ingot_git.remote.remote import FetchProgress, Remote, RemoteFailed, RemoteRefs
+from ingot_remotes.connections.socks_proxy import SocksProxy, Ticket
 from ingot_repos.catalog.rules.names import LONGEST_BRANCH
-from ingot_repos.remotes.clients.socks_proxy import SocksProxy, Ticket
 from ingot_repos.remotes.rules import credentials
 from ingot_repos.remotes.rules.urls import PORTS
 from ingot_repos.settings import Settings

@@ -20,7 +20,7 @@ from ingot_repos.remotes.jobs.connections import RemoteConnection
 from ingot_repos.settings import Settings
 
 if TYPE_CHECKING:
-    from ingot_repos.remotes.clients.lfs import Action, Fault, LfsRemote
+    from ingot_remotes.connections.lfs import Action, Fault, LfsRemote
 
 TRANSFERS = 4
 """Number of concurrent downloads of one import or sync."""
@@ -67,7 +67,7 @@ class LfsFetches:
         lacks or sends damaged are skipped and returned. Other failures raise RemoteFailed; objects that were
         already fetched are kept.
         """
-        from ingot_repos.remotes.clients.lfs import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
+        from ingot_remotes.connections.lfs import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
 
         if not self._settings.lfs_enabled:
             raise RemoteFailed("lfs-off")
@@ -146,7 +146,7 @@ class LfsFetches:
 
     async def _fetch_one(self, run: _Run, oid: str, size: int, action: "Action") -> bool:
         """Fetch an object and store it. Return False if the server does not provide it."""
-        from ingot_repos.remotes.clients.lfs import LfsRemoteFailed
+        from ingot_remotes.connections.lfs import LfsRemoteFailed
 
         try:
             async with aclosing(run.remote.download(action)) as chunks:

@@ -1,0 +1,1 @@
+"""Archives: the recording of a repository in one file."""

@@ -1,0 +1,107 @@
+"""Lists of sources whose pages name the next one in the header Link (RFC 8288)."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+
+from ingot_remotes.connections.http import Answer, SourceHttp, each
+from ingot_remotes.interface.source import ABSENT, Listed, PersonKey, SourceFailed, SourcePage
+
+PAGE_SIZE = 100
+"""The largest page of GitHub and GitLab."""
+REQUESTS_AT_ONCE = 4
+MOST_INNER_PAGES = 100
+"""Limit of pages about one issue or pull request."""
+MOST_OBJECTS = 1_000
+"""Limit of objects of one page."""
+Query = Mapping[str, str | int]
+_T = TypeVar("_T")
+
+
+class ListPage(NamedTuple):
+    """A page of a list. ``place`` is the query that the page before names, empty for the first."""
+
+    path: str
+    query: Query
+    place: str = ""
+    size: int = PAGE_SIZE
+
+
+def source_page(items: Sequence[Listed], following: str, **fields: Any) -> SourcePage:
+    """Return the page with the objects of a list. ``fields`` are others of ``SourcePage``."""
+    return SourcePage(size=len(items), first=items[0].id if items else 0, following=following, **fields)
+
+
+class LinkedPages:
+    """A reader of lists, with a few requests at once. Paths are below the root of the API.
+
+    Only the query of a link is used, so a source cannot name another host.
+    """
+
+    def __init__(self, http: SourceHttp) -> None:
+        self._http, self._slots = http, asyncio.Semaphore(REQUESTS_AT_ONCE)
+
+    async def get(self, path: str, answer: type[_T], query: Query | str = "") -> Answer[_T]:
+        """Return one answer. Raises SourceFailed, SourceBusy."""
+        async with self._slots:
+            return await self._http.get(path, query, answer)
+
+    async def optional(self, path: str, answer: type[_T], absent: _T) -> _T:
+        """Return the value of an answer, or ``absent`` if the source lacks it. Raises like ``get``."""
+        try:
+            return (await self.get(path, answer)).value
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+            return absent
+
+    async def page(self, where: ListPage, answer: type[list[_T]]) -> tuple[list[_T], str]:
+        """Return the objects of a page, and the place of the next one. Raises like ``get``."""
+        query = where.place or {**where.query, "per_page": where.size}
+        items, _, links = await self.get(where.path, answer, query)
+        following = links.get("next", "")
+        if len(items) > MOST_OBJECTS or (following and following == where.place):
+            raise SourceFailed("forge-answer")
+        return items, following
+
+    async def all(self, path: str, answer: type[list[_T]], query: Query | None = None) -> list[_T]:
+        """Return the objects of all pages. Raises like ``get``."""
+        items, where = list[_T](), ListPage(path, query or {})
+        for _ in range(MOST_INNER_PAGES):
+            page, following = await self.page(where, answer)
+            items += page
+            if not following:
+                return items
+            where = where._replace(place=following)
+        raise SourceFailed("too-large")
+
+    async def addresses(
+        self, people: AbstractSet[PersonKey], read: Callable[[PersonKey], Awaitable[str | None]]
+    ) -> dict[PersonKey, str]:
+        """Return the addresses that people show on their profiles, each read once. Raises like ``read``."""
+        memory = self._http.memory
+
+        async def look_up(person: PersonKey) -> None:
+            memory.remember_address(person, await read(person) or "")
+
+        remembered = people & memory.addresses.keys()
+        for person in remembered:
+            memory.remember_address(person, memory.addresses[person])
+        await each([look_up(person) for person in sorted(people - remembered)])
+        return {person: memory.addresses.get(person, "") for person in people}
+
+    async def count(self, path: str, query: Query) -> int | None:
+        """Return the number of objects, or None if the source does not say it. Raises like ``get``.
+
+        It is the number of the last page with one object each.
+        """
+        items, headers, links = await self.get(path, list[msgspec.Raw], {**query, "per_page": 1})
+        total = headers.get("X-Total") or parse_qs(links.get("last", "")).get("page", [""])[0]
+        if not total:
+            return None if "next" in links else len(items)
+        return int(total) if re.fullmatch("[0-9]{1,9}", total) else None

@@ -1,0 +1,1 @@
+"""Families of forges: one module for each API."""

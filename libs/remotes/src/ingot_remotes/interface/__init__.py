@@ -1,0 +1,1 @@
+"""The interface of sources: pages of values, of any family."""

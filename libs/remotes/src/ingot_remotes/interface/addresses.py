@@ -1,0 +1,36 @@
+"""Addresses of repositories at sources."""
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ingot_remotes.interface.source import SourceFailed
+
+
+class Address(NamedTuple):
+    """A repository: the site with its scheme and path, the owner or the path of its group, and its name."""
+
+    site: str
+    owner: str
+    name: str
+
+
+def site_address(clone_url: str) -> Address:
+    """Return the address of a repository whose path ends with an owner and a name. Raises SourceFailed."""
+    site, segments = _parts(clone_url)
+    *prefix, owner, name = segments
+    return Address("/".join((site, *prefix)), owner, name)
+
+
+def _parts(clone_url: str) -> tuple[str, list[str]]:
+    """Return the scheme with the host, and at least two segments of the path. Raises SourceFailed."""
+    parts = urlsplit(clone_url)
+    segments = parts.path.strip("/").removesuffix(".git").split("/")
+    if parts.scheme not in ("http", "https") or len(segments) < 2 or not all(segments):
+        raise SourceFailed("not-found")
+    return f"{parts.scheme}://{parts.netloc}", segments
+
+
+def group_address(clone_url: str) -> Address:
+    """Return the address of a repository in a group, whose path may be long. Raises SourceFailed."""
+    site, (*groups, name) = _parts(clone_url)
+    return Address(site, "/".join(groups), name)

@@ -1,1 +1,0 @@
-"""Clients of the servers from which repositories are imported."""
