@@ -353,3 +353,168 @@ async def test_a_repeat_of_a_repository_that_was_archived_ends(world, bob, sourc
     assert (state["status"], state["error"]) == ("failed", "the repository is archived")
     assert new not in (await tips(world, repository_id)).values()
     assert (await bob.post("/repos/bob/copy/migration")).status_code == 409
+
+
+async def with_files(world, bob, source, *names):  # noqa: F811
+    """Import a release with files, and return the id of the repository."""
+    await git("tag", "v1", cwd=source.work)
+    await git("push", "-q", "origin", "v1", cwd=source.work)
+    with_releases(source)
+    set_files(source, **dict.fromkeys(names, FILE))
+    repository_id = await migrate(world, bob, source, releases=True)
+    await done(world, bob, repository_id)
+    return repository_id
+
+
+def set_files(source, *, version="", **files):  # noqa: F811
+    """Give the release of the source these files. ``version`` is that of all of them."""
+    [first] = source.lists["releases"] = copy.deepcopy(source.lists["releases"][:1])
+    first["assets"] = []
+    for name, content in files.items():
+        path = f"/there/files/{name}.zip"
+        source.files[path] = answer_of(content)
+        first["assets"].append(
+            {
+                "name": f"{name}.zip",
+                "size": len(content),
+                "uuid": f"{name} {version}",
+                "created_at": first["created_at"],
+                "browser_download_url": source.url(path[1:]),
+            }
+        )
+
+
+async def files_of(bob):
+    """Return the contents of the files of the release here, by name."""
+    [release] = await releases_of(bob)
+    contents = {}
+    for asset in release["assets"]:
+        assert asset["name"] not in contents
+        url = f"/bob/copy/releases/download/v1/{asset['name']}"
+        contents[asset["name"]] = (await bob.call("GET", url)).content
+    return contents
+
+
+async def rename_or_delete(bob, name, change):
+    """Rename or delete a file of the release here, or leave it as it is."""
+    [release] = await releases_of(bob)
+    [asset_id] = [one["id"] for one in release["assets"] if one["name"] == name]
+    url = f"/api/v1/repos/bob/copy/releases/{release['id']}/assets/{asset_id}"
+    if change is not None:
+        answer = await bob.call(*change[:1], url, *change[1:])
+        assert answer.status_code in (201, 204), answer.text
+
+
+RENAMED = ("PATCH", {"name": "ours.zip"})
+OTHER_FILE = bytes(reversed(FILE))
+
+
+@pytest.mark.parametrize("length", [len(FILE), 7])
+async def test_a_file_that_was_replaced_at_the_source_comes(world, bob, source, length):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a", "b")
+    set_files(source, version="new", a=OTHER_FILE[:length], b=FILE)
+    for _ in range(2):
+        source.requests.clear()
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert await files_of(bob) == {"a.zip": OTHER_FILE[:length], "b.zip": FILE}
+        assert await conflicts(bob, repository_id) == []
+    assert not [target for _, target, _ in source.requests if target.startswith("/there/files/")]
+    await world.components.workers.step()
+    assert len(list(await world.rows("release_asset"))) == 2
+
+
+@pytest.mark.parametrize(("change", "names"), [(RENAMED, ["ours.zip"]), (("DELETE",), [])])
+async def test_a_replaced_file_that_changed_here_is_reported(world, bob, source, change, names):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    await rename_or_delete(bob, "a.zip", change)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert await conflicts(bob, repository_id) == []
+    set_files(source, version="new", a=OTHER_FILE)
+    for _ in range(2):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert sorted(await files_of(bob)) == names
+        assert await conflicts(bob, repository_id) == [("release", "v1", ["file a.zip"])]
+
+
+async def test_a_file_that_is_deleted_while_its_successor_comes_is_reported(world, bob, source):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    set_files(source, version="new", a=OTHER_FILE)
+    inner = source.answer
+
+    async def delete_first(method, target, headers, writer):
+        if target.startswith("/there/files/") and (await files_of(bob)):
+            await rename_or_delete(bob, "a.zip", ("DELETE",))
+        return await inner(method, target, headers, writer)
+
+    source.answer = delete_first
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert await files_of(bob) == {}
+    assert await conflicts(bob, repository_id) == [("release", "v1", ["file a.zip"])]
+
+
+async def test_a_file_that_the_source_did_not_give_comes_later(world, bob, source):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    set_files(source, a=FILE, b=FILE)
+    given = source.files.pop("/there/files/b.zip")
+    for answers in ({}, {"/there/files/b.zip": given}):
+        source.files |= answers
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert ("b.zip" in await files_of(bob)) is bool(answers)
+
+
+async def forget_bases(world, base=None):
+    """Make an import one of an earlier release: without bases of releases, or with those of its time."""
+    table, row = (world.database.metadata.tables[name] for name in ("import_base", "import_source"))
+    async with world.database.transaction() as tx:
+        of_releases = table.c.kind == "release"
+        if base is None:
+            await tx.execute(table.delete().where(of_releases))
+            await tx.execute(row.update().values(started_at=None))
+        else:
+            await tx.execute(table.update().where(of_releases).values(value=base))
+
+
+async def test_files_of_an_earlier_release_of_ingot_are_compared(world, bob, source):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a", "b", "c")
+    await rename_or_delete(bob, "c.zip", ("DELETE",))
+    await forget_bases(world, '{"fields": {}, "assets": ["a.zip", "b.zip", "c.zip"]}')
+    set_files(source, a=FILE, b=FILE[:7], c=FILE)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert await files_of(bob) == {"a.zip": FILE, "b.zip": FILE}
+    assert await conflicts(bob, repository_id) == [("release", "v1", ["file b.zip"])]
+    set_files(source, version="new", a=OTHER_FILE, b=FILE, c=FILE)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert (await files_of(bob))["a.zip"] == OTHER_FILE
+    assert await conflicts(bob, repository_id) == [("release", "v1", ["file c.zip"])]
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_a_deleted_release_without_a_base_stays_deleted(world, bob, source, is_new):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    [release] = await releases_of(bob)
+    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{release['id']}")
+    await forget_bases(world)
+    if is_new:
+        source.lists["releases"][0]["published_at"] = "2999-01-02T03:04:05Z"
+    for number in range(2):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert len(await releases_of(bob)) == int(is_new)
+        reported = [] if is_new or number else [("release", "v1", ["deleted"])]
+        assert await conflicts(bob, repository_id) == reported
+
+
+async def test_a_deleted_file_without_a_base_stays_deleted(world, bob, source):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a", "b")
+    await rename_or_delete(bob, "a.zip", ("DELETE",))
+    await forget_bases(world)
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    assert await files_of(bob) == {"b.zip": FILE}

@@ -468,7 +468,13 @@ def release_of(release: ReleaseAnswer) -> SourceRelease:
         created_at=release.created_at,
         published_at=release.published_at,
         assets=[
-            SourceAsset(name=one.name, url=one.browser_download_url, size=one.size, created_at=one.created_at)
+            SourceAsset(
+                name=one.name,
+                url=one.browser_download_url,
+                size=one.size,
+                created_at=one.created_at,
+                version=one.uuid,
+            )
             for one in release.assets or []
         ],
     )

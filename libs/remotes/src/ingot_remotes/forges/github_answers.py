@@ -214,6 +214,8 @@ class _AssetAnswer(msgspec.Struct):
     created_at: datetime
     state: str = "uploaded"
     size: Size = 0
+    updated_at: str = ""
+    digest: str | None = None
 
 
 class ReleaseAnswer(msgspec.Struct):
@@ -400,7 +402,13 @@ def release_of(release: ReleaseAnswer) -> SourceRelease:
         created_at=release.created_at,
         published_at=release.published_at,
         assets=[
-            SourceAsset(name=one.name, url=one.url, size=one.size, created_at=one.created_at)
+            SourceAsset(
+                name=one.name,
+                url=one.url,
+                size=one.size,
+                created_at=one.created_at,
+                version=one.digest or one.updated_at,
+            )
             for one in release.assets
             if one.state == "uploaded"
         ],

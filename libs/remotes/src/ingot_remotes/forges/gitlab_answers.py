@@ -353,7 +353,10 @@ def release_of(release: ReleaseAnswer, api_root: str) -> SourceRelease:
         else release.description or "",
         created_at=release.created_at,
         published_at=release.released_at,
-        assets=[SourceAsset(name=one.name, url=one.url, created_at=release.created_at) for one in files],
+        assets=[
+            SourceAsset(name=one.name, url=one.url, created_at=release.created_at, version=one.url)
+            for one in files
+        ],
     )
 
 

@@ -74,12 +74,16 @@ class SourceBusy(Exception):
 
 
 class SourceAsset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a release, at ``url``. Some sources do not tell its size."""
+    """A file of a release, at ``url``. Some sources do not tell its size.
+
+    ``version`` changes when the file is replaced: ``sha256:`` with its digest, an id or a time.
+    """
 
     name: str
     url: str
     size: int | None = None
     created_at: datetime
+    version: str = ""
 
 
 class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,15 +5,17 @@ A killed job continues behind the last release and asset that were written.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.errors import ApiError, Invalid, TooLarge
+from ingot_chassis.db.transaction import Tx
+from ingot_chassis.errors import ApiError, Invalid, NotFound, TooLarge
 from ingot_chassis.security.sealing import Unreadable
 from ingot_contracts.limits import BODY_CHARACTERS, NAME_CHARACTERS
 from ingot_contracts.repos.imports import GHOST_ID, ImportConflict
@@ -21,7 +23,7 @@ from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import PullHeads, Reason, RemoteFailed, fetch, list_remote_refs
 from ingot_git.storage.storage import Storage
 from ingot_remotes.archives.layout import WIKI_BUNDLE
-from ingot_remotes.interface.source import ABSENT, Source, SourceFailed, SourceRelease
+from ingot_remotes.interface.source import ABSENT, Source, SourceAsset, SourceFailed, SourceRelease
 from ingot_remotes.texts.references import References
 from ingot_repos.catalog.rules import names
 from ingot_repos.catalog.store import repositories, wikis
@@ -31,7 +33,19 @@ from ingot_repos.imports import store as sources
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
-from ingot_repos.imports.rules.releases import ReleaseBase, digests, merge_release, read_base
+from ingot_repos.imports.rules.releases import (
+    FileBase,
+    FilePlan,
+    ReleaseBase,
+    base_without_digests,
+    digests,
+    keyed,
+    merge_release,
+    plan_file,
+    read_base,
+    source_digest,
+    was_deleted,
+)
 from ingot_repos.imports.rules.settings import save_rules, save_settings
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
@@ -160,13 +174,23 @@ class ForgeData:
             references = References(address, local_url, source.pull_offset or 0, logins)
             for release in references.rewrite_all(page.releases):
                 author_id = people.get((release.author.source_id, release.author.name), GHOST_ID)
-                base = read_base(bases.get(release.tag_name.lower())) if is_repeat else None
+                base = read_base(bases.get(release.tag_name.lower()))
                 columns = _columns(release, tags)
-                added = await self._add(row.id, release, author_id, columns, base=base, is_repeat=is_repeat)
+                unknown_before = row.created_at if is_repeat and source.since is None else None
+                added = await self._add(
+                    row.id,
+                    release,
+                    author_id,
+                    columns,
+                    base=base,
+                    is_repeat=is_repeat,
+                    unknown_before=unknown_before,
+                )
                 if added is not None:
-                    earlier = base.assets if base is not None else []
-                    await self._fetch_assets(added.row, remote.user_id, release, there, budget, earlier)
-                    await self._save_base(row.id, release, added.fields)
+                    if base is None:
+                        base = base_without_digests(release, unknown_before)
+                    files = _Files(row, added, remote.user_id, release, base, is_repeat)
+                    await self._fetch_assets(files, there, budget)
                 done += 1
                 await self._save_progress(row.id, Counts(done, page.total))
             place = page.following
@@ -183,8 +207,12 @@ class ForgeData:
         *,
         base: ReleaseBase | None,
         is_repeat: bool,
+        unknown_before: datetime | None,
     ) -> "_AddedRelease | None":
-        """Add a release, or merge the one of its tag. Return None if it was deleted here."""
+        """Add a release, or merge the one of its tag. Return None if it was deleted here.
+
+        ``unknown_before``: runs before this one kept no bases, and the first of them began then.
+        """
         conflicts, fields = list[str](), digests(columns)
         async with self._db.transaction() as tx:
             before = await releases.get_by_tag(tx, repository_id, release.tag_name) if is_repeat else None
@@ -192,8 +220,11 @@ class ForgeData:
                 changed, conflicts, fields = merge_release(before, columns, base)
                 if changed:
                     await releases.change(tx, before.id, **changed)
-            elif base is not None:
+            elif is_repeat and base is not None:
                 conflicts = ["deleted"] if base.fields != fields else []
+            elif base is None and unknown_before is not None and was_deleted(release, unknown_before):
+                conflicts, base = ["deleted"], ReleaseBase(fields, [one.name for one in release.assets])
+                await _save_base(tx, repository_id, release, base)
             else:
                 await releases.add(
                     tx,
@@ -211,52 +242,86 @@ class ForgeData:
             await releases.count_published(tx, repository_id)
             row = await releases.get_by_tag(tx, repository_id, release.tag_name)
         if row is not None:
-            return _AddedRelease(row, fields)
-        if base is None:
+            return _AddedRelease(row, fields, conflicts)
+        if base is None or not is_repeat:
             raise RemoteFailed("cancelled")
         return None
 
-    async def _save_base(self, repository_id: int, release: SourceRelease, fields: Mapping[str, str]) -> None:
-        """Record what the source said of a release, when its assets are here."""
-        base = ReleaseBase(dict(fields), [asset.name for asset in release.assets])
-        values = {release.tag_name.lower(): msgspec.json.encode(base).decode()}
-        async with self._db.transaction() as tx:
-            await sources.save_bases(tx, repository_id, "release", values)
+    async def _fetch_assets(self, files: "_Files", there: Source, budget: "_Budget") -> None:
+        """Fetch new files, and those that were replaced at the source only.
 
-    async def _fetch_assets(
+        Each is recorded in the transaction that adds it. Those that the source does not give are left out.
+        """
+        release, row = files.release, files.added.row
+        async with self._db.read() as db:
+            here = await self._existing(db, row.id)
+        base, conflicts = msgspec.structs.replace(files.base, fields=dict(files.added.fields)), list[str]()
+        for key, asset in keyed(release.assets):
+            plan = plan_file(key, asset, base, here, is_repeat=files.is_repeat)
+            if plan.base is not None:
+                base = _with_file(base, key, asset, plan.base)
+            is_conflict = plan.is_conflict
+            if plan.is_new:
+                try:
+                    base = await self._fetch_asset(files, base, key, asset, plan, there, budget)
+                except NotFound:
+                    if plan.replaced is None:
+                        raise RemoteFailed("refused") from None
+                    is_conflict = True  # it was deleted here during the request
+            if is_conflict:
+                conflicts.append(f"file {asset.name}")
+        async with self._db.transaction() as tx:
+            await _save_base(tx, row.repository_id, release, base)
+            if conflicts:
+                fields = [*files.added.conflicts, *dict.fromkeys(conflicts)]
+                conflict = ImportConflict(kind="release", name=release.tag_name, fields=fields)
+                await sources.add_conflicts(tx, row.repository_id, [conflict])
+
+    async def _fetch_asset(
         self,
-        row: ReleaseRow,
-        uploader_id: int,
-        release: SourceRelease,
+        files: "_Files",
+        base: ReleaseBase,
+        key: str,
+        asset: SourceAsset,
+        plan: FilePlan,
         there: Source,
         budget: "_Budget",
-        earlier: Collection[str],
-    ) -> None:
-        """Fetch the assets behind those that exist. Those that the source does not give are left out.
+    ) -> ReleaseBase:
+        """Fetch a file in place of the one here that the source replaced, and return the new base.
 
-        ``earlier`` are the names of assets of earlier runs. They may have been deleted here.
+        Raises SourceFailed, RemoteFailed, and NotFound if the release or the replaced file was deleted.
         """
-        async with self._db.read() as db:
-            existing = {(one.name, one.size) for one in (await self._existing(db, row.id))}
-        names_here = {name for name, _ in existing}
-        for asset in release.assets:
-            if asset.name in earlier:
-                continue
-            if (asset.name, asset.size) in existing or (asset.size is None and asset.name in names_here):
-                continue
-            try:
-                async with there.file(asset.url) as (chunks, length):
-                    watched = self._watched(row.repository_id, chunks, budget)
-                    await self._assets.upload(
-                        row, uploader_id, asset.name, watched, length, created_at=asset.created_at
-                    )
-            except SourceFailed as error:
-                if error.fault not in ABSENT:
-                    raise
-            except TooLarge:
-                raise SourceFailed("too-large") from None
-            except ApiError:
-                raise RemoteFailed("refused") from None
+        new_base = base
+
+        async def replace(tx: Tx, asset_uuid: str) -> None:
+            nonlocal new_base
+            if plan.replaced is not None:
+                await self._assets.delete(tx, files.repository.shard, plan.replaced)
+            new_base = _with_file(base, key, asset, FileBase(source_digest(asset), asset_uuid))
+            await _save_base(tx, files.repository.id, files.release, new_base)
+
+        try:
+            async with there.file(asset.url) as (chunks, length):
+                await self._assets.upload(
+                    files.added.row,
+                    files.uploader_id,
+                    asset.name,
+                    self._watched(files.repository.id, chunks, budget),
+                    length,
+                    created_at=asset.created_at,
+                    replaced=int(plan.replaced is not None),
+                    before=replace,
+                )
+        except SourceFailed as error:
+            if error.fault not in ABSENT:
+                raise
+        except TooLarge:
+            raise SourceFailed("too-large") from None
+        except NotFound:
+            raise
+        except ApiError:
+            raise RemoteFailed("refused") from None
+        return new_base
 
     async def _existing(self, db: Executor, release_id: int) -> list[AssetRow]:
         return (await release_assets.list_of_releases(db, [release_id])).get(release_id, [])
@@ -346,6 +411,28 @@ class _AddedRelease(NamedTuple):
 
     row: ReleaseRow
     fields: Mapping[str, str]
+    conflicts: Sequence[str]
+
+
+class _Files(NamedTuple):
+    """The files of a release. ``base`` is that of the last run."""
+
+    repository: RepositoryRow
+    added: _AddedRelease
+    uploader_id: int
+    release: SourceRelease
+    base: ReleaseBase
+    is_repeat: bool
+
+
+async def _save_base(tx: Tx, repository_id: int, release: SourceRelease, base: ReleaseBase) -> None:
+    values = {release.tag_name.lower(): msgspec.json.encode(base).decode()}
+    await sources.save_bases(tx, repository_id, "release", values)
+
+
+def _with_file(base: ReleaseBase, key: str, asset: SourceAsset, file: FileBase) -> ReleaseBase:
+    names = base.assets if asset.name in base.assets else [*base.assets, asset.name]
+    return msgspec.structs.replace(base, assets=names, files={**base.files, key: file})
 
 
 def _columns(release: SourceRelease, tags: Collection[str]) -> dict[str, Any]:

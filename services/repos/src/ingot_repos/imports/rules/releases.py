@@ -1,11 +1,15 @@
 """Releases of an import that is repeated: what changed since the last run, here and at the source."""
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ingot_remotes.interface.source import SourceAsset, SourceRelease
+from ingot_repos.releases.store.assets import AssetRow
 from ingot_repos.releases.store.releases import ReleaseRow
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -16,13 +20,26 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "prerelease": ("prerelease",),
 }
 """Columns by field. The first one decides whether the field has changed."""
+SHA256 = "sha256:"
+
+
+class FileBase(msgspec.Struct, frozen=True):
+    """A file at the last run: a digest of what the source said of it, and its uuid here, or none."""
+
+    source: str
+    uuid: str = ""
 
 
 class ReleaseBase(msgspec.Struct, frozen=True):
-    """Digests of a release at the last run by field, and the names of its files."""
+    """Digests of a release at the last run by field, and its files.
+
+    ``assets`` has the names of all files, which earlier releases of Ingot read. ``files`` are by the keys of
+    ``keyed``. Imports of earlier releases have none.
+    """
 
     fields: dict[str, str] = {}
     assets: list[str] = []
+    files: dict[str, FileBase] = {}
 
 
 class MergedRelease(NamedTuple):
@@ -33,15 +50,29 @@ class MergedRelease(NamedTuple):
     fields: dict[str, str]
 
 
+class FilePlan(NamedTuple):
+    """What a run does with a file of the source.
+
+    ``is_new``: it is fetched, in place of ``replaced``. ``base`` is recorded without a request. Neither of
+    them stands for a file that is as it was, or that changed on both sides (``is_conflict``).
+    """
+
+    is_new: bool = False
+    replaced: AssetRow | None = None
+    base: FileBase | None = None
+    is_conflict: bool = False
+
+
 def read_base(text: str | None) -> ReleaseBase | None:
     return msgspec.json.decode(text, type=ReleaseBase) if text is not None else None
 
 
 def digests(columns: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        field: hashlib.blake2b(msgspec.json.encode(columns[names[0]]), digest_size=6).hexdigest()
-        for field, names in FIELDS.items()
-    }
+    return {field: _digest(columns[names[0]]) for field, names in FIELDS.items()}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(msgspec.json.encode(value), digest_size=6).hexdigest()
 
 
 def merge_release(row: ReleaseRow, theirs: Mapping[str, Any], base: ReleaseBase | None) -> MergedRelease:
@@ -63,3 +94,74 @@ def merge_release(row: ReleaseRow, theirs: Mapping[str, Any], base: ReleaseBase 
             columns |= {name: theirs[name] for name in FIELDS[field]}
         fields[field] = new
     return MergedRelease(columns, conflicts, fields)
+
+
+def was_deleted(release: SourceRelease, imported_at: datetime) -> bool:
+    """Return whether a release that is not here came with an import that kept no bases.
+
+    It came if it was older than the import.
+    """
+    return max(release.created_at, release.published_at or release.created_at) < imported_at
+
+
+def base_without_digests(release: SourceRelease, imported_at: datetime | None) -> ReleaseBase:
+    """Return the base of a release of an import that kept none: it has files older than the import.
+
+    ``imported_at`` is None for a release that is new.
+    """
+    if imported_at is None:
+        return ReleaseBase()
+    return ReleaseBase(assets=[one.name for one in release.assets if one.created_at < imported_at])
+
+
+def keyed(assets: Sequence[SourceAsset]) -> list[tuple[str, SourceAsset]]:
+    """Return files with keys: their names, and numbers behind equal names."""
+    seen, pairs = Counter[str](), list[tuple[str, SourceAsset]]()
+    for asset in assets:
+        seen[asset.name] += 1
+        number = seen[asset.name]
+        pairs.append((asset.name if number == 1 else f"{asset.name}/{number}", asset))
+    return pairs
+
+
+def source_digest(asset: SourceAsset) -> str:
+    """Return a digest that changes when the file is replaced at the source."""
+    return _digest([asset.size, int(asset.created_at.timestamp()), asset.version])
+
+
+def plan_file(
+    key: str, asset: SourceAsset, base: ReleaseBase, here: Collection[AssetRow], *, is_repeat: bool
+) -> FilePlan:
+    """Compare a file of the source with the last run and with the files of the release here.
+
+    A file that was replaced at the source comes, unless it was renamed or deleted here.
+    """
+    old, new = base.files.get(key), source_digest(asset)
+    if old is not None and old.source == new:
+        return FilePlan()
+    taken = {one.uuid for one in base.files.values()}
+    twins = [one for one in here if one.name == asset.name and one.uuid not in taken]
+    if old is None and is_repeat and asset.name in base.assets:
+        return _plan_without_base(asset, new, twins)
+    same = [one for one in twins if asset.size in (None, one.size) and _may_equal(asset, one)]
+    if old is None:
+        return FilePlan(base=FileBase(new, same[0].uuid)) if same else FilePlan(is_new=True)
+    ours = [one for one in here if one.uuid == old.uuid and one.name == asset.name]
+    if ours:
+        return FilePlan(is_new=True, replaced=ours[0])
+    if same and asset.version.startswith(SHA256):
+        return FilePlan(base=FileBase(new, same[0].uuid))
+    return FilePlan(is_conflict=True)
+
+
+def _plan_without_base(asset: SourceAsset, new: str, twins: Sequence[AssetRow]) -> FilePlan:
+    """Plan for a file of a run that kept names alone. A difference counts as a change on both sides."""
+    if not twins:
+        return FilePlan(base=FileBase(new))  # it was deleted here
+    same = [one for one in twins if asset.size in (None, one.size) and _may_equal(asset, one)]
+    return FilePlan(base=FileBase(new, same[0].uuid)) if same else FilePlan(is_conflict=True)
+
+
+def _may_equal(asset: SourceAsset, row: AssetRow) -> bool:
+    """Return whether a file here has the digest of the source, if that tells one."""
+    return not asset.version.startswith(SHA256) or asset.version == SHA256 + row.sha256

@@ -1,7 +1,7 @@
 """Release assets: upload, rename and deletion."""
 
 import uuid
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from datetime import datetime
 
 from ingot_chassis.clock import now
@@ -28,6 +28,10 @@ OBJECTS = "release-assets"
 """The prefix of the storage keys of all release assets."""
 
 
+BeforeUpload = Callable[[Tx, str], Awaitable[None]]
+"""What a transaction does before it adds an uploaded file, whose uuid it gets."""
+
+
 def object_key(repository_id: int, asset_uuid: str) -> str:
     """Return the storage key of an asset."""
     return f"{OBJECTS}/{repository_id}/{asset_uuid}"
@@ -48,15 +52,18 @@ class AssetEditor:
         length: int | None,
         *,
         created_at: datetime | None = None,
+        replaced: int = 0,
+        before: BeforeUpload | None = None,
     ) -> AssetRow:
         """Store a file and add it to a release. Opens its own transactions.
 
-        ``created_at`` is now by default. Raises Invalid, TooLarge and BadRequest, and NotFound if the release
-        was deleted during the upload.
+        ``created_at`` is now by default. ``before`` is called in the transaction that adds the file, and
+        deletes ``replaced`` others. Raises Invalid, TooLarge and BadRequest, and NotFound if the release was
+        deleted during the upload.
         """
         check_file_name(name, self._limits)
         async with self._db.read() as db:
-            require_room(await release_assets.count(db, release.id), self._limits)
+            require_room(await release_assets.count(db, release.id) - replaced, self._limits)
         asset_uuid = str(uuid.uuid4())
         key = object_key(release.repository_id, asset_uuid)
         stored = await self._objects.put(key, chunks, max_bytes=self._limits.max_bytes, length=length)
@@ -64,6 +71,8 @@ class AssetEditor:
             async with self._db.transaction() as tx:
                 if not await releases.lock_for_update(tx, release.id):
                     raise NotFound
+                if before is not None:
+                    await before(tx, asset_uuid)
                 require_room(await release_assets.count(tx, release.id), self._limits)
                 asset_id = await release_assets.add(
                     tx,
