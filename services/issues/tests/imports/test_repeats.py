@@ -289,6 +289,26 @@ async def test_an_import_of_an_earlier_release_reports_what_differs(world):
     assert (await world.call("GET", "/issues/2")).json()["title"] == "two"
 
 
+async def test_dependencies_of_an_earlier_release_do_not_come_back(world):
+    blocked = [ImportedDependency(number=1, blocker=2), ImportedDependency(number=1, blocker=3)]
+    await imported(world, {"issues": [issue(1), issue(2), issue(3)]}, {"dependencies": blocked})
+    await world.call("DELETE", "/issues/1/dependencies", {"owner": "ann", "repo": "app", "index": 2})
+    async with world.db.transaction() as tx:
+        await tx.execute(world.db.metadata.tables["imported_object"].update().values(base=None))
+    unknown = ImportConflict(kind="issue", number=1, fields=["dependencies"])
+    of_new = [ImportedDependency(number=4, blocker=1), ImportedDependency(number=1, blocker=4)]
+    pages = [{"issues": [issue(1), issue(2), issue(3), issue(4)]}, {"dependencies": [*blocked, *of_new]}]
+    assert await repeated(world, *pages) == [unknown]
+    await count(world, dependency=3)
+    later = ImportedDependency(number=2, blocker=3)
+    pages[1]["dependencies"].append(later)
+    assert await repeated(world, *pages, repeat=2) == [unknown]
+    await count(world, dependency=4)
+    await world.call("POST", "/issues/1/dependencies", {"owner": "ann", "repo": "app", "index": 2})
+    assert await repeated(world, *pages, repeat=3) == []
+    await count(world, dependency=5)
+
+
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_a_page_without_changes_takes_a_constant_number_of_statements(world):
     counts = []

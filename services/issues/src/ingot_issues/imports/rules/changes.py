@@ -76,6 +76,9 @@ class Base(msgspec.Struct, frozen=True, omit_defaults=True):
     ``lines`` has the comments on lines of a review, by their ids or what else identifies them. ``files`` are
     uuids. ``blockers`` are numbers. ``assignees`` are people at the source: their accounts here and their
     names, by ``person_id``.
+
+    ``first_repeat`` is the first run with a base, if runs before it had none. ``unknown_blockers`` are those
+    that it saw at the source, and not here.
     """
 
     fields: dict[str, str] = {}
@@ -84,6 +87,8 @@ class Base(msgspec.Struct, frozen=True, omit_defaults=True):
     lines: dict[str, str] = {}
     blockers: list[int] = []
     assignees: dict[str, tuple[int, str]] | None = None
+    first_repeat: int = 0
+    unknown_blockers: list[int] = []
 
 
 class Run(NamedTuple):
@@ -205,7 +210,7 @@ async def merge(
             report(run, kind, subject, both)
         if changed:
             await _write(db, kind, columns, subject, before, changed)
-        new_base = msgspec.structs.replace(base or Base(), fields=fields)
+        new_base = msgspec.structs.replace(base or Base(first_repeat=run.repeat), fields=fields)
         merged.append(Merged(subject, before, frozenset(changed), new_base))
     return merged
 

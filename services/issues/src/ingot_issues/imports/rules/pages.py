@@ -42,6 +42,7 @@ from ingot_issues.imports.rules.changes import (
     base_text,
     encode,
     merge,
+    report,
     save,
 )
 from ingot_issues.imports.rules.fields import (
@@ -352,31 +353,64 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
 
 
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:
-    """Write dependencies. Those of an earlier run may have been removed here, and do not come back."""
+    """Write dependencies. Those of an earlier run may have been removed here, and do not come back.
+
+    Earlier releases kept no bases. So the first repeat of their imports cannot tell whether a dependency of
+    two issues that they brought is new, or was removed here. It stays away, and is reported.
+    """
     numbers = {number for one in page for number in (one.number, one.blocker)}
     issue_ids = await _issue_ids(tx, run, numbers)
-    blocked = {issue_ids[one.number] for one in page if one.number in issue_ids}
-    rows = await current.issues_by_local_id(tx, run.repository_id, blocked)
-    bases = {local_id: base_of(row) or Base() for local_id, (_, row) in rows.items()}
-    pairs = {
-        (issue_ids[one.number], issue_ids[one.blocker])
-        for one in page
-        if one.number in issue_ids
-        and one.blocker in issue_ids
-        and one.number != one.blocker
-        and not (run.repeat and one.blocker in bases[issue_ids[one.number]].blockers)
-    }
-    await store.add_dependencies(tx, pairs)
+    rows = await current.issues_by_local_id(tx, run.repository_id, issue_ids.values())
+    bases = {local_id: base_of(row) or Base(first_repeat=run.repeat) for local_id, (_, row) in rows.items()}
     blockers = defaultdict[int, set[int]](set)
     for one in page:
         if one.number in issue_ids:
-            blockers[issue_ids[one.number]].add(one.blocker)
-    changed = defaultdict[ObjectKind, list[Record]](list)
-    for local_id, (kind, row) in rows.items():
-        base = bases[local_id]
-        all_of_them = sorted({*base.blockers, *blockers[local_id]})
-        if row.base is not None and all_of_them != base.blockers:
-            text = encode(msgspec.structs.replace(base, blockers=all_of_them))
-            changed[kind].append(row._replace(base=text))
+            blockers[one.number].add(one.blocker)
+    here = set[tuple[int, int]]()
+    if any(base.first_repeat for base in bases.values()):
+        here = await current.dependencies_of(tx, [issue_ids[number] for number in blockers])
+    pairs, changed = set[tuple[int, int]](), defaultdict[ObjectKind, list[Record]](list)
+    for number, blocking in blockers.items():
+        local_id = issue_ids[number]
+        base = bases.get(local_id, Base())
+        others = {
+            issue_ids[one]: (one, bases.get(issue_ids[one], Base()))
+            for one in blocking
+            if one in issue_ids and one != number
+        }
+        absent = {one: other for one, other in others.items() if (local_id, one) not in here}
+        new, unknown = _compare_blockers(run, base, absent)
+        pairs |= {(local_id, one) for one in new}
+        if local_id not in rows:
+            continue
+        kind, row = rows[local_id]
+        if unknown:
+            report(run, kind, Subject(row, {}, number=number), ["dependencies"])
+        new_base = msgspec.structs.replace(
+            base, blockers=sorted({*base.blockers, *blocking}), unknown_blockers=sorted(unknown)
+        )
+        if row.base is not None and new_base != base:
+            changed[kind].append(row._replace(base=encode(new_base)))
+    await store.add_dependencies(tx, pairs)
     for kind, changed_rows in changed.items():
         await current.save_bases(tx, run.repository_id, kind, changed_rows)
+
+
+def _compare_blockers(
+    run: Run, base: Base, absent: Mapping[int, tuple[int, Base]]
+) -> tuple[set[int], set[int]]:
+    """Return the ids of new blockers of an issue, and the numbers of those that may have been removed here.
+
+    ``absent`` has the blockers at the source that are not here: their numbers and bases by their ids.
+    """
+    if not run.repeat:
+        return {*absent}, set()
+    new, unknown = set[int](), set[int]()
+    for local_id, (number, other) in absent.items():
+        if number in base.blockers:
+            unknown |= {number} & {*base.unknown_blockers}
+        elif run.repeat == base.first_repeat == other.first_repeat:
+            unknown.add(number)
+        else:
+            new.add(local_id)
+    return new, unknown

@@ -11,6 +11,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.transaction import insert
 from ingot_contracts.repos.imports import GHOST_ID
+from ingot_issues.dependencies.store import dependency
 from ingot_issues.imports.store.objects import IssueRow, ObjectKind, imported_object
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.tables import issue_label, label
@@ -256,6 +257,15 @@ async def issues_by_local_id(
         )
         rows |= {row.local_id: (kind, row) for row in await _records(db, statement)}
     return rows
+
+
+async def dependencies_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return the ids of issues with those of each that blocks them."""
+    if not issue_ids:
+        return set()
+    columns = (dependency.c.issue_id, dependency.c.blocker_id.label("value"))
+    statement = select(*columns).where(dependency.c.issue_id.in_(issue_ids))
+    return {(row.issue_id, row.value) for row in await fetch_all(db, statement, _PairRow)}
 
 
 async def rows_of(db: Executor, kind: ObjectKind, ids: Collection[int]) -> dict[int, dict[str, Any]]:
