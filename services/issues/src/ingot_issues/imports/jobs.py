@@ -4,7 +4,7 @@ Each page is written together with the cursor of the next page. So a new worker 
 of a killed job. repos stores the state of the import, and decides when it has failed.
 """
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import timedelta
 
 import msgspec
@@ -20,6 +20,7 @@ from ingot_issues.attachments.rules import AttachmentEditor, Place
 from ingot_issues.attachments.store import existing_uuids
 from ingot_issues.clients.identity import HttpIdentity
 from ingot_issues.clients.repos import HttpRepos
+from ingot_issues.imports.rules import placeholders as placeholder_rules
 from ingot_issues.imports.rules.issues import Refused
 from ingot_issues.imports.rules.pages import (
     IMPORT,
@@ -32,9 +33,10 @@ from ingot_issues.imports.rules.pages import (
 from ingot_issues.imports.rules.placeholders import (
     REASSIGN,
     ReassignPeople,
+    give_placeholders,
+    next_placeholders,
+    next_texts,
     person_key,
-    reassign_batch,
-    reassign_texts,
 )
 from ingot_issues.imports.store import objects as store
 from ingot_issues.imports.store import placeholders
@@ -99,26 +101,42 @@ class ImportJobs:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))
 
     async def reassign(self, job: Job) -> None:
-        """Give accounts what the ghost had for people of the source, in batches.
+        """Give accounts what the ghost had for people of the source: each table once, in batches.
 
-        A batch changes rows of the ghost only, so a new worker continues behind the last one.
+        Rows are read without a lock. Only those that the ghost still has are changed. So what a person got
+        by another call stays, and a new worker continues where the last one was killed.
         """
         request = msgspec.json.decode(job.payload, type=ReassignPeople)
         repository_id = request.repository_id
-        await copy_missing(self._db, self._identity, set(request.accounts.values()))
-        for name, account_id in request.accounts.items():
-            person, is_reader = person_key(name), await self._may_read(repository_id, account_id)
-            for table in placeholders.AUTHORED:
-                after: int | None = 0
-                while after is not None:
-                    async with self._db.transaction() as tx:
-                        after = await reassign_texts(tx, table, repository_id, person, account_id, after)
-            more = True
-            while more:
+        accounts = {person_key(name): account_id for name, account_id in request.accounts.items()}
+        await copy_missing(self._db, self._identity, set(accounts.values()))
+        for table in placeholders.AUTHORED:
+            await self._reassign_texts(table, repository_id, accounts)
+        readers, after = dict[int, bool](), ("", 0)
+        while True:
+            async with self._db.read() as db:
+                rows, end = await next_placeholders(db, repository_id, accounts, after)
+            waiting = {accounts[row.person] for row in rows if row.role in placeholders.READERS}
+            allowed = waiting - await self._outsiders(repository_id, waiting, readers)
+            async with self._db.transaction() as tx:
+                if await counters.lock(tx, repository_id):
+                    await give_placeholders(tx, rows, accounts, allowed)
+            if end is None:
+                return
+            after = end
+
+    async def _reassign_texts(self, table: str, repository_id: int, accounts: Mapping[str, int]) -> None:
+        """Make accounts the authors of rows of a table."""
+        after: int | None = 0
+        while after is not None:
+            async with self._db.read() as db:
+                theirs, after = await next_texts(db, table, repository_id, accounts, after)
+            ids = [*theirs]
+            for start in range(0, len(ids), placeholder_rules.BATCH):
+                batch = {row_id: theirs[row_id] for row_id in ids[start : start + placeholder_rules.BATCH]}
                 async with self._db.transaction() as tx:
-                    more = await counters.lock(tx, repository_id) and await reassign_batch(
-                        tx, repository_id, person, account_id, is_reader=is_reader
-                    )
+                    if await counters.lock(tx, repository_id):
+                        await placeholders.change_authors(tx, table, batch)
 
     async def _fetch_files(self, repository_id: int) -> ImportFile | None:
         """Fetch the files of written texts, one by one. Return the answer that stops it, or None at the end.

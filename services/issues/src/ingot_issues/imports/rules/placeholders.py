@@ -1,14 +1,13 @@
 """Placeholders of people without an account here, and their assignment to an account later."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ingot_chassis.db.driver import Executor
-from ingot_chassis.db.transaction import Tx
 from ingot_contracts.limits import ASSIGNEES
 from ingot_contracts.repos.imports import (
     GHOST_ID,
@@ -21,12 +20,13 @@ from ingot_issues.imports.rules.fields import one_line
 from ingot_issues.imports.store import objects
 from ingot_issues.imports.store import placeholders as store
 from ingot_issues.imports.store.placeholders import READERS, PlaceholderRow, Role
-from ingot_issues.repositories.store import counters
 
 REASSIGN = "reassign"
 """The kind of the jobs that give what placeholders did to accounts."""
 BATCH = 500
 """Rows of one transaction."""
+ROWS_READ = 5_000
+"""Rows of texts that are read at once, without a lock."""
 
 
 class ReassignPeople(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,75 +114,79 @@ class _Request(msgspec.Struct):
     updated_at: datetime
 
 
-async def reassign_texts(
-    tx: Tx, table: str, repository_id: int, person: str, account_id: int, after: int
-) -> int | None:
-    """Make an account the author of rows behind the id ``after``. Return the last id, or None at the end."""
-    if not await counters.lock(tx, repository_id):
-        return None
-    ids = await store.authored_ids(tx, table, repository_id, person, after, BATCH)
-    if ids:
-        await store.change_authors(tx, table, ids, account_id)
-    return ids[-1] if len(ids) == BATCH else None
+async def next_texts(
+    db: Executor, table: str, repository_id: int, accounts: Mapping[str, int], after: int
+) -> tuple[dict[int, int], int | None]:
+    """Return the accounts of rows behind the id ``after`` by their ids, and the last id, or None at the end.
 
-
-async def reassign_batch(
-    db: Executor, repository_id: int, person: str, account_id: int, *, is_reader: bool
-) -> bool:
-    """Give the first placeholders of a person to an account. Return False if none is left.
-
-    Without access to the repository an account becomes no assignee or reviewer; those placeholders stay.
+    ``accounts`` are by keys of people.
     """
-    roles = [role for role in Role if is_reader or role not in READERS]
-    rows = await store.list_first(db, repository_id, person, roles, BATCH)
+    rows = await store.list_authored(db, table, repository_id, after, ROWS_READ)
+    keys = {row.id: person_key(row.original_author) for row in rows}
+    theirs = {row_id: accounts[key] for row_id, key in keys.items() if key in accounts}
+    return theirs, rows[-1].id if len(rows) == ROWS_READ else None
+
+
+async def next_placeholders(
+    db: Executor, repository_id: int, people: Collection[str], after: tuple[str, int]
+) -> tuple[Sequence[PlaceholderRow], tuple[str, int] | None]:
+    """Return placeholders behind ``after``, and the last one's person and id, or None at the end."""
+    rows = await store.list_behind(db, repository_id, people, after, BATCH)
+    return rows, (rows[-1].person, rows[-1].id) if len(rows) == BATCH else None
+
+
+async def give_placeholders(
+    db: Executor, rows: Sequence[PlaceholderRow], accounts: Mapping[str, int], readers: Collection[int]
+) -> None:
+    """Give placeholders to accounts by keys of people, except those that were given since they were read.
+
+    An account that is none of ``readers`` becomes no assignee or reviewer; those placeholders stay.
+    """
+    possible = [row for row in rows if row.role not in READERS or accounts[row.person] in readers]
+    if not possible:
+        return
+    removed = await store.remove(db, [row.id for row in possible])
     groups = defaultdict[Role, list[PlaceholderRow]](list)
-    for row in rows:
-        groups[Role(row.role)].append(row)
+    for row in possible:
+        if row.id in removed:
+            groups[Role(row.role)].append(row)
     for role, change in (
         (Role.REACTION, store.change_reactions),
         (Role.TIME, store.change_times),
         (Role.RESOLVER, store.change_resolvers),
     ):
         if groups[role]:
-            await change(db, [row.row_id for row in groups[role]], account_id)
-    if mergers := groups[Role.MERGER]:
-        await store.change_mergers(db, [row.issue_id for row in mergers], account_id)
-    await _assign(db, [row.issue_id for row in groups[Role.ASSIGNEE]], account_id)
-    await _request(db, groups[Role.REVIEWER], account_id)
-    if rows:
-        await store.remove(db, [row.id for row in rows])
-    return len(rows) == BATCH
+            await change(db, {row.row_id: accounts[row.person] for row in groups[role]})
+    await store.change_mergers(db, {row.issue_id: accounts[row.person] for row in groups[Role.MERGER]})
+    await _assign(db, [(row.issue_id, accounts[row.person]) for row in groups[Role.ASSIGNEE]])
+    await _request(db, [(row, accounts[row.person]) for row in groups[Role.REVIEWER]])
 
 
-async def _assign(db: Executor, issue_ids: Sequence[int], account_id: int) -> None:
-    """Assign an account to issues, behind the assignees that they have."""
-    if not issue_ids:
+async def _assign(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
+    """Assign accounts to issues, behind the assignees that these have."""
+    if not pairs:
         return
     people = defaultdict[int, dict[int, int]](dict)
-    for row in await store.assignees_of(db, issue_ids):
+    for row in await store.assignees_of(db, {issue_id for issue_id, _ in pairs}):
         people[row.issue_id][row.account_id] = row.position
-    await store.add_assignees(
-        db,
-        [
-            {
-                "issue_id": one,
-                "account_id": account_id,
-                "position": max(people[one].values(), default=-1) + 1,
-            }
-            for one in dict.fromkeys(issue_ids)
-            if account_id not in people[one] and len(people[one]) < ASSIGNEES
-        ],
-    )
-
-
-async def _request(db: Executor, rows: Sequence[PlaceholderRow], account_id: int) -> None:
-    """Request reviews of an account, where it has no review and no request."""
-    if not rows:
-        return
-    reviewed = await store.reviewers_of(db, [row.issue_id for row in rows], account_id)
-    by_issue = {row.issue_id: row for row in rows if row.issue_id not in reviewed}
     values = []
-    for issue_id, row in by_issue.items():
-        details = msgspec.json.decode(row.details or "{}", type=_Request)
-        values.append({"issue_id": issue_id, "author_id": account_id, **msgspec.structs.asdict(details)})
+    for issue_id, account_id in pairs:
+        here = people[issue_id]
+        if account_id not in here and len(here) < ASSIGNEES:
+            here[account_id] = max(here.values(), default=-1) + 1
+            values.append({"issue_id": issue_id, "account_id": account_id, "position": here[account_id]})
+    await store.add_assignees(db, values)
+
+
+async def _request(db: Executor, pairs: Sequence[tuple[PlaceholderRow, int]]) -> None:
+    """Request reviews of accounts, where they have no review and no request."""
+    if not pairs:
+        return
+    reviewers, values = await store.reviewers_of(db, {row.issue_id for row, _ in pairs}), []
+    for row, account_id in pairs:
+        if (row.issue_id, account_id) not in reviewers:
+            reviewers.add((row.issue_id, account_id))
+            details = msgspec.json.decode(row.details or "{}", type=_Request)
+            columns = {"issue_id": row.issue_id, "author_id": account_id}
+            values.append({**columns, **msgspec.structs.asdict(details)})
     await store.add_requests(db, values)

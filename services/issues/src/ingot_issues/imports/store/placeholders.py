@@ -7,8 +7,23 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, String, Table, Text, delete, func, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    select,
+    tuple_,
+    update,
+)
 
+from ingot_chassis.db.arrays import ArrayOf, any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_chassis.db.tables import LASTING_IDS, BigId
@@ -60,10 +75,31 @@ class PlaceholderRow(TypedRow):
     """A thing that a person of the source did."""
 
     id: int
+    person: str
     role: int
     issue_id: int
     row_id: int
     details: str | None
+
+
+class AuthoredRow(TypedRow):
+    """A row of the ghost, and the name of its author at the source."""
+
+    id: int
+    original_author: str
+
+
+class ReviewerRow(TypedRow):
+    """An account with a review of a pull request, or with a request for one."""
+
+    issue_id: int
+    author_id: int
+
+
+class _RemovedRow(TypedRow):
+    """A deleted placeholder."""
+
+    id: int
 
 
 class AssigneeRow(TypedRow):
@@ -79,21 +115,24 @@ async def add_all(db: Executor, values: Sequence[dict[str, Any]]) -> None:
         await db.execute(placeholder.insert(), values)
 
 
-async def list_first(
-    db: Executor, repository_id: int, person: str, roles: Collection[Role], limit: int
+async def list_behind(
+    db: Executor, repository_id: int, people: Collection[str], after: tuple[str, int], limit: int
 ) -> Sequence[PlaceholderRow]:
-    """Return the first placeholders of a person."""
+    """Return placeholders of people behind a person and an id, in the order of people and ids."""
     columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
     statement = select(*columns).where(
         placeholder.c.repository_id == repository_id,
-        placeholder.c.person == person,
-        placeholder.c.role.in_(roles),
+        any_of(placeholder.c.person, bindparam("people", list(people), type_=ArrayOf(String()))),
+        tuple_(placeholder.c.person, placeholder.c.id) > after,
     )
-    return await fetch_all(db, statement.order_by(placeholder.c.id).limit(limit), PlaceholderRow)
+    order = (placeholder.c.person, placeholder.c.id)
+    return await fetch_all(db, statement.order_by(*order).limit(limit), PlaceholderRow)
 
 
-async def remove(db: Executor, ids: Collection[int]) -> None:
-    await db.execute(delete(placeholder).where(placeholder.c.id.in_(ids)))
+async def remove(db: Executor, ids: Collection[int]) -> set[int]:
+    """Delete placeholders. Return the ids of those that existed."""
+    statement = delete(placeholder).where(placeholder.c.id.in_(ids)).returning(placeholder.c.id)
+    return {row.id for row in await fetch_all(db, statement, _RemovedRow)}
 
 
 async def remove_assignees(db: Executor, repository_id: int, issue_id: int, people: Collection[str]) -> None:
@@ -112,15 +151,13 @@ async def remove_of_repository(db: Executor, repository_id: int) -> None:
     await db.execute(delete(placeholder).where(placeholder.c.repository_id == repository_id))
 
 
-async def authored_ids(
-    db: Executor, name: str, repository_id: int, person: str, after: int, limit: int
-) -> list[int]:
-    """Return ids of rows of a table that the ghost has for a person of the source, in their order."""
+async def list_authored(
+    db: Executor, name: str, repository_id: int, after: int, limit: int
+) -> Sequence[AuthoredRow]:
+    """Return rows of a table that the ghost has for people of the source, in the order of ids."""
     table = AUTHORED[name]
-    statement = select(table.c.id).where(
-        table.c.id > after,
-        table.c.author_id == GHOST_ID,
-        func.lower(table.c.original_author) == person,
+    statement = select(table.c.id, table.c.original_author).where(
+        table.c.id > after, table.c.author_id == GHOST_ID, table.c.original_author != ""
     )
     if table is review:
         statement = statement.join(issue, issue.c.id == review.c.issue_id)
@@ -129,26 +166,37 @@ async def authored_ids(
         statement = statement.join(issue, issue.c.id == review.c.issue_id)
     owner = comment if table is comment else issue
     statement = statement.where(owner.c.repository_id == repository_id)
-    return list((await db.execute(statement.order_by(table.c.id).limit(limit))).scalars())
+    return await fetch_all(db, statement.order_by(table.c.id).limit(limit), AuthoredRow)
 
 
-async def change_authors(db: Executor, name: str, ids: Collection[int], account_id: int) -> None:
-    """Give rows of the ghost in a table, and the files of texts, to an account."""
+async def change_authors(db: Executor, name: str, accounts: Mapping[int, int]) -> None:
+    """Give rows of the ghost in a table, and the files of texts, to accounts by the ids of the rows."""
     table = AUTHORED[name]
-    is_ghost = table.c.author_id == GHOST_ID
-    await db.execute(update(table).where(table.c.id.in_(ids), is_ghost).values(author_id=account_id))
+    await _give(db, table, table.c.id, table.c.author_id, accounts)
     if table is issue:
-        of_texts = attachment.c.issue_id.in_(ids), attachment.c.comment_id.is_(None)
+        of_text = attachment.c.comment_id.is_(None)
+        await _give(db, attachment, attachment.c.issue_id, attachment.c.uploader_id, accounts, of_text)
     elif table is comment:
-        of_texts = attachment.c.comment_id.in_(ids), attachment.c.comment_id.is_not(None)
-    else:
-        return
-    ghost_has = attachment.c.uploader_id == GHOST_ID
-    await db.execute(update(attachment).where(*of_texts, ghost_has).values(uploader_id=account_id))
+        await _give(db, attachment, attachment.c.comment_id, attachment.c.uploader_id, accounts)
 
 
-async def change_reactions(db: Executor, ids: Collection[int], account_id: int) -> None:
-    """Give reactions of the ghost to an account. Those that the account has itself are deleted."""
+async def _give(
+    db: Executor,
+    table: Table,
+    key: Column[Any],
+    owner: Column[Any],
+    accounts: Mapping[int, int],
+    *conditions: ColumnElement[bool],
+) -> None:
+    """Give rows of the ghost to accounts by ``key``, in the order of the mapping."""
+    if accounts:
+        statement = update(table).where(key == bindparam("one"), owner == GHOST_ID, *conditions)
+        values = [{"one": one, "account": account} for one, account in accounts.items()]
+        await db.execute(statement.values({owner: bindparam("account")}), values)
+
+
+async def change_reactions(db: Executor, accounts: Mapping[int, int]) -> None:
+    """Give reactions of the ghost to accounts by their ids. Those that an account has itself are deleted."""
     own = reaction.alias("own")
     is_double = (
         select(own.c.id)
@@ -156,28 +204,25 @@ async def change_reactions(db: Executor, ids: Collection[int], account_id: int) 
             own.c.issue_id == reaction.c.issue_id,
             own.c.comment_id.is_not_distinct_from(reaction.c.comment_id),
             own.c.content == reaction.c.content,
-            own.c.account_id == account_id,
+            own.c.account_id == bindparam("account"),
         )
         .exists()
     )
-    of_ghost = reaction.c.id.in_(ids), reaction.c.account_id == GHOST_ID
-    await db.execute(delete(reaction).where(*of_ghost, is_double))
-    await db.execute(update(reaction).where(*of_ghost).values(account_id=account_id))
+    await _give(db, reaction, reaction.c.id, reaction.c.account_id, accounts, ~is_double)
+    await db.execute(delete(reaction).where(reaction.c.id.in_(accounts), reaction.c.account_id == GHOST_ID))
 
 
-async def change_times(db: Executor, ids: Collection[int], account_id: int) -> None:
-    of_ghost = tracked_time.c.id.in_(ids), tracked_time.c.account_id == GHOST_ID
-    await db.execute(update(tracked_time).where(*of_ghost).values(account_id=account_id))
+async def change_times(db: Executor, accounts: Mapping[int, int]) -> None:
+    await _give(db, tracked_time, tracked_time.c.id, tracked_time.c.account_id, accounts)
 
 
-async def change_mergers(db: Executor, issue_ids: Collection[int], account_id: int) -> None:
-    of_ghost = pull.c.issue_id.in_(issue_ids), pull.c.merged_by == GHOST_ID
-    await db.execute(update(pull).where(*of_ghost).values(merged_by=account_id))
+async def change_mergers(db: Executor, accounts: Mapping[int, int]) -> None:
+    """Make accounts those who merged pull requests, by the ids of these."""
+    await _give(db, pull, pull.c.issue_id, pull.c.merged_by, accounts)
 
 
-async def change_resolvers(db: Executor, ids: Collection[int], account_id: int) -> None:
-    of_ghost = review_comment.c.id.in_(ids), review_comment.c.resolver_id == GHOST_ID
-    await db.execute(update(review_comment).where(*of_ghost).values(resolver_id=account_id))
+async def change_resolvers(db: Executor, accounts: Mapping[int, int]) -> None:
+    await _give(db, review_comment, review_comment.c.id, review_comment.c.resolver_id, accounts)
 
 
 async def assignees_of(db: Executor, issue_ids: Collection[int]) -> Sequence[AssigneeRow]:
@@ -191,12 +236,10 @@ async def add_assignees(db: Executor, values: Sequence[dict[str, Any]]) -> None:
         await db.execute(assignee.insert(), values)
 
 
-async def reviewers_of(db: Executor, issue_ids: Collection[int], account_id: int) -> set[int]:
-    """Return the issues that have a request for a review, or a review, of an account."""
-    statement = select(review.c.issue_id).where(
-        review.c.issue_id.in_(issue_ids), review.c.author_id == account_id
-    )
-    return set((await db.execute(statement)).scalars())
+async def reviewers_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return pull requests with the accounts that have a request for a review, or a review."""
+    statement = select(review.c.issue_id, review.c.author_id).where(review.c.issue_id.in_(issue_ids))
+    return {(row.issue_id, row.author_id) for row in await fetch_all(db, statement, ReviewerRow)}
 
 
 async def add_requests(db: Executor, values: Sequence[dict[str, Any]]) -> None:
