@@ -1,5 +1,7 @@
 """People of a source who get accounts later: releases change their authors, issues gets an event."""
 
+from ingot_testing.service import count_statements
+
 from ..world import git
 from .test_sources import (  # noqa: F401 - fixtures
     copied,
@@ -41,3 +43,39 @@ async def test_only_administrators_of_the_site_name_others(world, ann, bob, sour
     assert refused.json()["errors"][0]["field"] == "people"
     await reassign(bob, repository_id, status=422)
     await reassign(bob, repository_id + 1, status=404, people={"robert": "bob"})
+
+
+async def test_what_a_person_claimed_stays_when_an_administrator_names_another(world, copied, bob, source):  # noqa: F811
+    await git("tag", "v1", cwd=source.work)
+    await git("push", "-q", "origin", "v1", cwd=source.work)
+    with_releases(source)
+    repository_id = await migrate(world, bob, source, releases=True)
+    await read_all(bob, repository_id)
+    await reassign(bob, repository_id, people={"annie": "bob"})
+    await reassign(bob.but(admin=True), repository_id, people={"annie": "ann", "cat": "ann"})
+    authors = {one["original_author"]: one["author"]["login"] for one in await releases_of(bob)}
+    assert authors == {"annie": "bob", "cat": "ann"}
+
+
+async def test_many_people_take_as_many_statements_as_one(world, copied, bob, source):  # noqa: F811
+    with_releases(source)
+    first = source.lists["releases"][0]
+    source.lists["releases"] = [
+        {
+            **first,
+            "id": number,
+            "tag_name": f"v{number}",
+            "assets": [],
+            "author": {"id": number, "login": f"one{number}"},
+        }
+        for number in range(1, 12)
+    ]
+    repository_id = await migrate(world, bob, source, releases=True)
+    await read_all(bob, repository_id)
+    counts = []
+    for numbers in ((1,), range(2, 12)):
+        with count_statements(world.database) as statements:
+            await reassign(bob, repository_id, people={f"one{number}": "bob" for number in numbers})
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+    assert {one["author"]["login"] for one in await releases_of(bob)} == {"bob"}

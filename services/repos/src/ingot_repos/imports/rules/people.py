@@ -77,9 +77,14 @@ async def accounts_of(
 
 
 async def reassign(tx: Tx, repository_id: int, people: Mapping[str, int]) -> None:
-    """Give accounts what the ghost has for people of the source, by their logins there. issues follows."""
-    for login, account_id in people.items():
-        await releases.change_authors(tx, repository_id, login, account_id)
+    """Give accounts what the ghost has for people of the source, by their lower-case logins. issues follows.
+
+    What a person got before, by another call, stays: the ghost does not have it.
+    """
+    rows = await releases.list_of_ghost(tx, repository_id)
+    logins = {row.id: row.original_author.lower() for row in rows}
+    theirs = {row_id: people[login] for row_id, login in logins.items() if login in people}
+    await releases.change_authors(tx, theirs)
     tx.emit(ImportReassigned(repository_id=repository_id, accounts=dict(people)), key=repository_id)
 
 

@@ -1,6 +1,6 @@
 """The table of releases, and its SQL. Releases are read together with their authors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ from sqlalchemy.exc import IntegrityError
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared_pages import PreparedPage
-from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_first
+from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_chassis.errors import Conflict
@@ -61,6 +61,13 @@ release = Table(
     Index("ix_release_listed", "repository_id", "created_at", "id", "draft", "prerelease"),
     **LASTING_IDS,
 )
+
+
+class AuthoredRow(TypedRow):
+    """A release of the ghost, and the name of its author at the source."""
+
+    id: int
+    original_author: str
 
 
 class ReleaseRow(TypedRow):
@@ -128,17 +135,22 @@ async def change(tx: Executor, release_id: int, **values: Any) -> bool:
     return changed.rowcount == 1
 
 
-async def change_authors(tx: Executor, repository_id: int, login: str, account_id: int) -> None:
-    """Give an account the releases of the ghost whose author at the source has this login, in lower case."""
-    await tx.execute(
-        update(release)
-        .where(
-            release.c.repository_id == repository_id,
-            release.c.author_id == GHOST_ID,
-            func.lower(release.c.original_author) == login,
-        )
-        .values(author_id=account_id)
+async def list_of_ghost(db: Executor, repository_id: int) -> Sequence[AuthoredRow]:
+    """Return the releases that the ghost has for people of a source."""
+    statement = select(release.c.id, release.c.original_author).where(
+        release.c.repository_id == repository_id,
+        release.c.author_id == GHOST_ID,
+        release.c.original_author != "",
     )
+    return await fetch_all(db, statement, AuthoredRow)
+
+
+async def change_authors(tx: Executor, accounts: Mapping[int, int]) -> None:
+    """Give releases of the ghost to accounts, by the ids of the releases."""
+    if accounts:
+        statement = update(release).where(release.c.id == bindparam("one"), release.c.author_id == GHOST_ID)
+        values = [{"one": one, "account": account} for one, account in accounts.items()]
+        await tx.execute(statement.values(author_id=bindparam("account")), values)
 
 
 async def get(db: Executor, repository_id: int, release_id: int) -> ReleaseRow | None:
