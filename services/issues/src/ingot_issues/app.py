@@ -217,7 +217,7 @@ def job_handlers(
         **BranchJobs(*clients).handlers(),
         **ClosingJobs(*clients).handlers(),
         **ComparisonJobs(*clients).handlers(),
-        **ExportJobs(database, jobs, repos).handlers(),
+        **ExportJobs(database, jobs, repos, attachments).handlers(),
         **HeadJobs(database, jobs, repos).handlers(),
         **ImportJobs(database, jobs, repos, identity, attachments).handlers(),
         **NoticeJobs(database, jobs, repos, identity).handlers(),

@@ -5,6 +5,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from ingot_chassis.security.principal import Membership
+from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.events import ExportRequested
 from ingot_contracts.repos.exports import ExportedPull, ExportPage
 from ingot_contracts.repos.imports import (
@@ -16,11 +18,11 @@ from ingot_contracts.repos.imports import (
     ImportedRequest,
     ImportedTime,
 )
-from ingot_issues.exports import rules
+from ingot_issues.exports import jobs, rules
 from ingot_issues.exports.rules import KINDS, read_page
 from ingot_testing.service import count_statements
 
-from ..builders import APP, HEAD, JOINED
+from ..builders import APP, HEAD, JOINED, repository
 from ..imports.test_imports import BOB, EARLIER, ELSE, LATER, comment, imported, issue, line, pull, review
 
 HEART = ImportedReaction(author=BOB, content="heart", created_at=EARLIER)
@@ -187,3 +189,48 @@ async def test_a_page_costs_the_same_for_any_number_of_objects(world, monkeypatc
         counts.append(len(statements))
         assert len([*page.issues, *page.pulls, *page.comments]) == most
     assert 0 < counts[0] == counts[1]
+
+
+async def test_files_of_texts_come_before_their_pages(world):
+    issue = await world.open_issue()
+    number = issue["number"]
+    text = await world.create(f"/issues/{number}/comments", {"body": "see"})
+    files = {f"/issues/{number}/assets": b"of the issue", f"/issues/comments/{text['id']}/assets": b"more"}
+    for path, content in files.items():
+        sent = {"attachment": ("a.log", content)}
+        answer = await world.http.post(f"/api/v1/repos/ann/app{path}", files=sent, headers=world.headers(1))
+        assert answer.status_code == 201, answer.text
+    objects = objects_of(await exported(world))
+    assert [*world.repos.export_files.values()] == [*files.values()]
+    [of_issue], [of_comment] = objects["issues"][0].files, objects["comments"][0].files
+    assert of_issue.name == "a.log"
+    assert [one.address for one in (of_issue, of_comment)] == [
+        f"files/{sha256}" for sha256 in world.repos.export_files
+    ]
+
+
+async def test_a_file_that_is_too_large_stays_behind(world, monkeypatch):
+    monkeypatch.setattr(jobs, "MOST_FILE_BYTES", 3)
+    issue = await world.open_issue()
+    path = f"/api/v1/repos/ann/app/issues/{issue['number']}/assets"
+    for content in (b"abc", b"abcd"):
+        sent = {"attachment": ("a.log", content)}
+        await world.http.post(path, files=sent, headers=world.headers(1))
+    await exported(world)
+    assert [*world.repos.export_files.values()] == [b"abc"]
+
+
+async def test_labels_of_the_organization_come_if_issues_have_them(world):
+    world.identity.add_account(20, "acme", kind="organization")
+    world.identity.memberships = {1: {20: Membership(owner=True)}}
+    owned = {"owner": User(id=20, login="acme"), "full_name": "acme/app"}
+    world.repos.repositories[APP] = msgspec.structs.replace(repository(), **owned)
+    world.repos.levels[APP, 1] = "owner"
+    labels = "//orgs/acme/labels"
+    used, _unused = [
+        await world.create(labels, {"name": name, "color": "#00ff00"}) for name in ("for all", "unused")
+    ]
+    new = {"title": "It burns", "labels": [used["id"]]}
+    await world.create("//repos/acme/app/issues", new)
+    [label] = objects_of(await exported(world))["labels"]
+    assert (label.name, label.source_id) == ("for all", used["id"])

@@ -439,7 +439,7 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
         lfs,
         LfsFiles(database, objects),
         ExportFiles(database, objects),
-        ExportPages(database, jobs, storage),
+        ExportPages(database, jobs, storage, max_bytes=settings.max_remote_bytes),
         lfs_pushes,
         SourcePages(database, presenter, opener, storage),
         opener,

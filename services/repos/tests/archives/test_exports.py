@@ -1,6 +1,7 @@
 """Exports: pages of issues, the archive, who may, and its end. What comes out goes in again."""
 
 import base64
+import hashlib
 import io
 import zipfile
 from datetime import timedelta
@@ -9,8 +10,8 @@ import msgspec
 import pytest
 
 from ingot_chassis.clock import now
-from ingot_contracts.repos.exports import ExportPage
-from ingot_contracts.repos.imports import ImportedPerson
+from ingot_contracts.repos.exports import ExportFile, ExportPage, archived_file
+from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
 from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.layout import MOST_PAGE_BYTES
@@ -20,7 +21,7 @@ from ingot_repos.archives.jobs import TRIES
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
-from ..archive_builders import ASSET, COMMENT, OBJECTS
+from ..archive_builders import ASSET, AT, COMMENT, OBJECTS
 from ..lfs_client import FILE, download, oid_of, pointer_of, upload
 from ..world import git
 from .test_imports import archives, read_all, send
@@ -100,6 +101,70 @@ async def exported(world, person, repository_id, objects):
     answer = await person.get("/repos/ann/app/export/archive")
     assert answer.status_code == 200, answer.text
     return answer
+
+
+FILE_OF_TEXT = b"a picture in a text"
+UUID = "6f4cf8a5-2a4e-4f5f-9f6c-0d1b5a9c7e21"
+
+
+async def send_file(person, repository_id, name, content=FILE_OF_TEXT, sha256=""):
+    """Send a file of texts as issues does, and return the state of the export."""
+    file = ExportFile(name=name, sha256=sha256 or hashlib.sha256(content).hexdigest(), content=content)
+    url = f"/internal/exports/{repository_id}/exported-files"
+    answer = await person.call("POST", url, msgspec.to_builtins(file), peer="issues")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["state"]
+
+
+async def test_files_of_texts_come_out_and_go_in_again(world, ann, app, tmp_path):
+    address = archived_file(hashlib.sha256(FILE_OF_TEXT).hexdigest())
+    file = ImportedFile(uuid=UUID, address=address, name="a.png", created_at=AT)
+    absent = msgspec.structs.replace(file, address=archived_file("0" * 64))
+    objects = objects_of(1)
+    link = f"![](http://ingot.test/ann/app/attachments/{UUID})"
+    objects["issues"] = [msgspec.structs.replace(objects["issues"][0], body=link, files=[file])]
+    objects["comments"] = [msgspec.structs.replace(COMMENT, files=[absent])]
+    name = await begin(ann)
+    for _ in range(2):  # a killed job sends it again
+        assert await send_file(ann, app["id"], name) == "running"
+    assert await send_file(ann, app["id"], name, sha256="0" * 64) == "running"  # its hash is wrong
+    assert await send_file(ann, app["id"], "another export") == "ended"
+    assert (await send_pages(ann, app["id"], name, objects))["state"] == "ended"
+    assert await world.components.import_workers.step() == 1
+    archive = (await ann.get("/repos/ann/app/export/archive")).content
+    (tmp_path / "a.zip").write_bytes(archive)
+    with zipfile.ZipFile(tmp_path / "a.zip") as files:
+        assert files.read(address) == FILE_OF_TEXT
+        assert f"files/{'0' * 64}" not in files.namelist()
+
+    copy = (await send(ann, tmp_path / "a.zip", "?name=copy")).json()
+    assert await world.components.import_workers.step() == 1
+    cursor, came = "", []
+    url = f"/internal/imports/{copy['id']}"
+    request = {"with_files": True}
+    while not came:
+        read = (await ann.call("POST", f"{url}/pages", {"cursor": cursor, **request}, peer="issues")).json()
+        cursor, came = read["cursor"], read["issues"]
+    [[imported]] = [one["files"] for one in came]
+    assert came[0]["body"] == f"![]({imported['local_url']})"
+    assert imported["original_url"] == f"http://ingot.test/ann/app/attachments/{UUID}"
+    request = {"address": imported["address"], "max_bytes": 1000}
+    answer = (await ann.call("POST", f"{url}/imported-files", request, peer="issues")).json()
+    assert base64.b64decode(answer["content"]) == FILE_OF_TEXT
+
+
+async def test_files_of_texts_count_for_the_size_of_an_archive(world, ann, app):
+    name = await begin(ann)
+    parts = world.components
+    pages = ExportPages(world.database, parts.jobs, parts.storage, max_bytes=30)
+    one, other = (
+        ExportFile(name=name, sha256=hashlib.sha256(text).hexdigest(), content=text)
+        for text in (b"a" * 20, b"b" * 20)
+    )
+    assert (await pages.add_file(app["id"], one)).state == "running"
+    assert (await pages.add_file(app["id"], other)).state == "ended"
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["error"]) == ("failed", REASON_TEXTS["too-large"])
 
 
 async def test_what_comes_out_goes_in_again(world, ann, app, tmp_path):

@@ -42,6 +42,19 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: list[ImportedDependency] = []
 
 
+class ExportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of texts of the export called ``name``. Texts name it by ``archived_file``."""
+
+    name: str
+    sha256: str
+    content: bytes
+
+
+def archived_file(sha256: str) -> str:
+    """Return the path of a file in an archive, which is its address in texts."""
+    return f"files/{sha256}"
+
+
 class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an export. ``running``: the page at ``cursor`` is next. ``ended``: no page is wanted."""
 

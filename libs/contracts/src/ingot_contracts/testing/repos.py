@@ -30,7 +30,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, FindConflicts, ResolveConflicts
-from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState
 from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -118,8 +118,11 @@ class FakeRepos:
         self.diff, self.exports = "", dict[str, list[ExportPage]]()
         """The diff between any two commits; empty: a text that names them. The pages of exports by name."""
         self.import_pages: dict[tuple[int, str], ImportPage] = {}
-        self.import_files: dict[str, ImportFile] = {}
-        """Repository id and cursor to the page of its import. By default the import has ended."""
+        self.import_files, self.export_files = dict[str, ImportFile](), dict[str, bytes]()
+        """Repository id and cursor to the page of its import. By default the import has ended.
+
+        Files of imports by their addresses, and of exports by their hashes.
+        """
         self.failures: dict[str, tuple[int, str]] = {}
         """Operation to the status and message with which it fails, whatever the tables say."""
         self.calls: list[RecordedCall] = []
@@ -189,6 +192,7 @@ class FakeRepos:
             ("POST", "pages"): self._page,
             ("GET", "state"): lambda call: self._export_state(parameter_of(call, "name")),
             ("POST", "imported-files"): self._import_file,
+            ("POST", "exported-files"): self._export_file,
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:
@@ -296,6 +300,11 @@ class FakeRepos:
         if pages is None or (pages and not pages[-1].following):
             return ExportState(state="ended")
         return ExportState(state="running", cursor=pages[-1].following if pages else "")
+
+    def _export_file(self, call: RecordedCall) -> ExportState:
+        file = body_of(call, ExportFile)
+        self.export_files[file.sha256] = file.content
+        return self._export_state(file.name)
 
     def _import_file(self, call: RecordedCall) -> ImportFile:
         return self.import_files.get(body_of(call, ReadImportFile).address, ImportFile(state="absent"))

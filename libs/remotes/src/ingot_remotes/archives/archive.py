@@ -37,7 +37,7 @@ from ingot_remotes.archives.layout import (
     decode_lines,
     page_path,
     people_in,
-    without_files,
+    with_files_at,
 )
 from ingot_remotes.forges.gitea_answers import branch_rule_of, settings_of, tag_rule_of
 from ingot_remotes.interface.source import (
@@ -139,13 +139,17 @@ class Archive:
             raise ArchiveInvalid(f"the archive has version {manifest.version}; {VERSION} can be imported")
         return manifest
 
-    def page(self, kind: Kind, number: int) -> list[Any]:
-        """Return the objects of a page. None has files in its texts."""
+    def page(self, kind: Kind, number: int, links: str = "") -> list[Any]:
+        """Return the objects of a page. Their texts have the files of the archive only.
+
+        Links in texts lead to files below ``links``.
+        """
         path = page_path(kind, number)
         objects = decode_lines(self.read(path, MOST_PAGE_BYTES), LINES[kind])
         if not 0 < len(objects) <= MOST_PAGE_OBJECTS:
             raise ArchiveInvalid(f"{path} has {len(objects)} lines; 1 to {MOST_PAGE_OBJECTS} are allowed")
-        return [without_files(one) for one in objects]
+        paths = self.paths()
+        return [with_files_at(paths, one, links) for one in objects]
 
     def people(self) -> dict[PersonKey, str]:
         """Return the addresses of people by their keys."""
@@ -303,7 +307,7 @@ class ArchiveSource:
             paths = archive.paths()
             if page_path(kind, number) not in paths:
                 return SourcePage(size=0, total=0)
-            objects = archive.page(kind, number)
+            objects = archive.page(kind, number, f"{self._manifest_of(archive).url}/attachments")
             if self._people is None:
                 self._people = archive.people()
             people = self._people

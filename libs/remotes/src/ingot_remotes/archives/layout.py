@@ -4,13 +4,13 @@ An archive is a ZIP file. Its manifest lists the others: bundles of git data, an
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ingot_contracts.repos.exports import ExportedPull
+from ingot_contracts.repos.exports import ExportedPull, archived_file
 from ingot_contracts.repos.imports import (
     ImportedComment,
     ImportedDependency,
@@ -116,8 +116,8 @@ def page_path(kind: Kind, number: int) -> str:
 
 
 def file_path(sha256: str) -> str:
-    """Return the path of a file of a release, which is also its ``url`` in an archive."""
-    return f"files/{sha256}"
+    """Return the path of a file of a release or text, which is also its address in an archive."""
+    return archived_file(sha256)
 
 
 def lfs_path(oid: str) -> str:
@@ -144,14 +144,21 @@ def decode_lines(text: bytes, line: type[msgspec.Struct]) -> list[Any]:
     return objects
 
 
-def without_files(one: Any) -> Any:
-    """Return an issue, pull request or comment without the files that its line names.
+def with_files_at(paths: Collection[str], one: Any, page: str = "") -> Any:
+    """Return an issue, pull request or comment with those of its files that are in an archive.
 
-    Their addresses are those of the source, which an import of an archive does not call.
+    Other addresses are those of the source, which an import of an archive does not call. Links in texts lead
+    to files below ``page``.
     """
-    changes: dict[str, Any] = {"files": []} if hasattr(one, "files") else {}
+    changes: dict[str, Any] = {}
+    if hasattr(one, "files"):
+        files = [file for file in one.files if file.address.startswith("files/") and file.address in paths]
+        changes["files"] = [
+            msgspec.structs.replace(file, local_url="", original_url=f"{page}/{file.uuid}" if page else "")
+            for file in files
+        ]
     if isinstance(one, ExportedPull):
-        changes["comments"] = [without_files(text) for text in one.comments]
+        changes["comments"] = [with_files_at(paths, text, page) for text in one.comments]
     return msgspec.structs.replace(one, **changes)
 
 

@@ -24,7 +24,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
-from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.imports import (
     GHOST_ID,
@@ -131,6 +131,11 @@ class HttpRepos:
         """Send a page of an export, and return the state behind it."""
         path = f"/internal/exports/{repository_id}/pages"
         return await self._peer.post(path, page, ExportState, timeout=SOURCE_SECONDS)
+
+    async def send_export_file(self, repository_id: int, file: ExportFile) -> ExportState:
+        """Send a file of texts of an export, and return the state of the export."""
+        path = f"/internal/exports/{repository_id}/exported-files"
+        return await self._peer.post(path, file, ExportState, timeout=SOURCE_SECONDS)
 
     async def import_file(self, repository_id: int, request: ReadImportFile) -> ImportFile:
         """Return a file of the source of an import."""

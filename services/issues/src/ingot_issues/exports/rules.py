@@ -12,10 +12,11 @@ import msgspec
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import BadRequest
-from ingot_contracts.repos.exports import ExportedPull, ExportPage
+from ingot_contracts.repos.exports import ExportedPull, ExportPage, archived_file
 from ingot_contracts.repos.imports import (
     ImportedComment,
     ImportedDependency,
+    ImportedFile,
     ImportedIssue,
     ImportedLabel,
     ImportedLineComment,
@@ -30,6 +31,7 @@ from ingot_issues.exports import store
 from ingot_issues.exports.store import (
     AuthoredRow,
     CommentRow,
+    FileRow,
     IssueRow,
     LineCommentRow,
     PullRow,
@@ -185,6 +187,18 @@ def _author(row: AuthoredRow) -> ImportedPerson:
     )
 
 
+def _file(row: FileRow) -> ImportedFile:
+    address = archived_file(row.sha256)
+    return ImportedFile(uuid=row.uuid, address=address, name=row.name, created_at=row.created_at)
+
+
+def uuids_of_files(page: ExportPage) -> list[str]:
+    """Return the files of all texts of a page."""
+    comments = [*page.comments, *(text for pull in page.pulls for text in pull.comments)]
+    of_issues = [file for issue in (*page.issues, *page.pulls) for file in issue.files]
+    return [file.uuid for file in (*of_issues, *(file for text in comments for file in text.files))]
+
+
 def _reaction(row: ReactionRow) -> ImportedReaction:
     return ImportedReaction(author=_account(row.account_id), content=row.content, created_at=row.created_at)
 
@@ -195,6 +209,7 @@ async def _fields_of(db: Executor, rows: Sequence[IssueRow]) -> dict[int, dict[s
     labels = _grouped((one.issue_id, one.label_id) for one in await store.labels_of(db, ids))
     assignees = _grouped((one.issue_id, one.account_id) for one in await store.assignees_of(db, ids))
     reactions = _grouped((one.issue_id, _reaction(one)) for one in await store.reactions_to_issues(db, ids))
+    files = _grouped((one.issue_id, _file(one)) for one in await store.files_of_issues(db, ids))
     return {
         row.id: {
             "source_id": row.id,
@@ -214,6 +229,7 @@ async def _fields_of(db: Executor, rows: Sequence[IssueRow]) -> dict[int, dict[s
             "updated_at": row.updated_at,
             "closed_at": row.closed_at,
             "reactions": reactions[row.id],
+            "files": files[row.id],
         }
         for row in rows
     }
@@ -227,10 +243,11 @@ def _grouped(pairs: Iterable[tuple[int, _T]]) -> Mapping[int, list[_T]]:
 
 
 async def _comments(db: Executor, rows: Sequence[CommentRow]) -> list[ImportedComment]:
+    ids = [row.id for row in rows]
     reactions = _grouped(
-        (one.comment_id or 0, _reaction(one))
-        for one in await store.reactions_to_comments(db, [row.id for row in rows])
+        (one.comment_id or 0, _reaction(one)) for one in await store.reactions_to_comments(db, ids)
     )
+    files = _grouped((one.comment_id or 0, _file(one)) for one in await store.files_of_comments(db, ids))
     return [
         ImportedComment(
             source_id=row.id,
@@ -240,6 +257,7 @@ async def _comments(db: Executor, rows: Sequence[CommentRow]) -> list[ImportedCo
             created_at=row.created_at,
             updated_at=row.updated_at,
             reactions=reactions[row.id],
+            files=files[row.id],
         )
         for row in rows
     ]

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Select, and_, or_, select
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
+from ingot_issues.attachments.store import attachment
 from ingot_issues.dependencies.store import dependency
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.repository import LabelRow
@@ -132,6 +133,18 @@ class ReactionRow(TypedRow):
     created_at: datetime
 
 
+class FileRow(TypedRow):
+    """A file of an issue, or of a comment on it. ``size`` is in bytes."""
+
+    issue_id: int
+    comment_id: int | None
+    uuid: str
+    name: str
+    size: int
+    sha256: str
+    created_at: datetime
+
+
 class ReviewRow(AuthoredRow):
     """A submitted review, or a request for one."""
 
@@ -190,7 +203,17 @@ _IS_TEXT = comment.c.kind == CommentKind.COMMENT
 
 
 async def list_labels(db: Executor, repository_id: int, after: int, most: int) -> Sequence[LabelRow]:
-    statement = select(label).where(label.c.repository_id == repository_id, label.c.id > after)
+    """Return labels of the repository, and those of its organization that its issues have."""
+    is_used = (
+        select(issue_label.c.label_id)
+        .join(issue, issue.c.id == issue_label.c.issue_id)
+        .where(issue.c.repository_id == repository_id, issue_label.c.label_id == label.c.id)
+        .exists()
+    )
+    is_own = label.c.repository_id == repository_id
+    statement = select(label).where(
+        or_(is_own, and_(label.c.organization_id.is_not(None), is_used)), label.c.id > after
+    )
     return await fetch_all(db, statement.order_by(label.c.id).limit(most), LabelRow)
 
 
@@ -290,6 +313,26 @@ async def reactions_to_comments(db: Executor, comment_ids: Collection[int]) -> S
 def _reactions() -> Select[tuple[object, ...]]:
     columns = [reaction.c[name] for name in ReactionRow.__annotations__]
     return select(*columns).order_by(reaction.c.id)
+
+
+async def files_of_issues(db: Executor, issue_ids: Collection[int]) -> Sequence[FileRow]:
+    """Return the files of issues, without those of comments."""
+    statement = _files().where(any_of(attachment.c.issue_id, "ids"), attachment.c.comment_id.is_(None))
+    return await fetch_all(db, statement, FileRow, ids=list(issue_ids))
+
+
+async def files_of_comments(db: Executor, comment_ids: Collection[int]) -> Sequence[FileRow]:
+    statement = _files().where(any_of(attachment.c.comment_id, "ids"))
+    return await fetch_all(db, statement, FileRow, ids=list(comment_ids))
+
+
+async def files_by_uuid(db: Executor, uuids: Collection[str]) -> Sequence[FileRow]:
+    statement = _files().where(any_of(attachment.c.uuid, "uuids"))
+    return await fetch_all(db, statement, FileRow, uuids=list(uuids))
+
+
+def _files() -> Select[tuple[object, ...]]:
+    return select(*[attachment.c[name] for name in FileRow.__annotations__]).order_by(attachment.c.id)
 
 
 async def reviews_of(db: Executor, issue_ids: Collection[int]) -> Sequence[ReviewRow]:

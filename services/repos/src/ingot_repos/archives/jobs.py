@@ -206,7 +206,7 @@ class ExportJobs:
     async def _add_pages(
         self, row: ExportRow, writer: ArchiveWriter, folder: Path
     ) -> dict[tuple[int, str], ArchivedPerson]:
-        """Add the pages of issues, and return the people in them by their keys."""
+        """Add the pages of issues and the files of their texts. Return the people in them by their keys."""
         people: dict[tuple[int, str], ArchivedPerson] = {}
         for kind, count in store.counts_of(row).items():
             for number in range(1, count.pages + 1):
@@ -216,6 +216,10 @@ class ExportJobs:
                     text = (folder / exports.people_file(kind, number)).read_bytes()
                     people |= {one.key: one for one in decode_lines(text, ArchivedPerson)}
                     await self._require_room(row, writer)
+        for file in await asyncio.to_thread(exports.files_in, folder):
+            path = file_path(file.name.removeprefix(exports.FILE))
+            await asyncio.to_thread(writer.add_file, path, file)
+            await self._require_room(row, writer)
         return people
 
     async def _add_git(

@@ -4,9 +4,11 @@ Pages are files in the folder of the export until the archive is written.
 """
 
 import asyncio
+import hashlib
 import uuid
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,8 +20,9 @@ from ingot_chassis.errors import Conflict, NotFound
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.files import FREE, FreeObjects
 from ingot_contracts.repos.events import ExportRequested
-from ingot_contracts.repos.exports import ExportPage, ExportState
+from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState, archived_file
 from ingot_contracts.repos.imports import ImportedPerson
+from ingot_git.process.disk import disk_errors
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
 from ingot_remotes.archives.layout import (
@@ -27,6 +30,7 @@ from ingot_remotes.archives.layout import (
     ArchivedPerson,
     encode_lines,
     people_in,
+    with_files_at,
 )
 from ingot_remotes.interface.source import KINDS, Kind
 from ingot_repos.archives import store
@@ -45,6 +49,10 @@ LONGEST = timedelta(days=1)
 OBJECTS = "exports"
 """The prefix of the storage keys of all archives."""
 ENDED = ExportState(state="ended")
+
+
+FILE = "attached-"
+"""The beginning of the names of files of texts, which end with their hashes."""
 
 
 class WriteArchive(msgspec.Struct, frozen=True):
@@ -93,10 +101,13 @@ async def fail(tx: Tx, jobs: Jobs, row: ExportRow, shard: str, reason: Reason) -
 
 
 class ExportPages:
-    """Stores the pages of exports of this shard."""
+    """Stores the pages of exports of this shard, and the files of their texts.
 
-    def __init__(self, database: Database, jobs: Jobs, storage: Storage) -> None:
-        self._db, self._jobs, self._storage = database, jobs, storage
+    All files of an export have at most ``max_bytes``.
+    """
+
+    def __init__(self, database: Database, jobs: Jobs, storage: Storage, *, max_bytes: int) -> None:
+        self._db, self._jobs, self._storage, self._max_bytes = database, jobs, storage, max_bytes
 
     async def state(self, repository_id: int, name: str) -> ExportState:
         """Return the state of an export for issues."""
@@ -134,6 +145,36 @@ class ExportPages:
             await asyncio.to_thread(self._storage.discard_archive, row.uuid)
         return await self.state(repository_id, page.name)
 
+    async def add_file(self, repository_id: int, file: ExportFile) -> ExportState:
+        """Store a file of texts. It belongs to the page that comes next."""
+        async with self._db.read() as db:
+            row = await store.get(db, repository_id)
+            repository = await repositories.get_unfiltered(db, repository_id)
+        state = _state(row, file.name)
+        if row is None or repository is None or state.state == "ended":
+            return ENDED
+        if not await asyncio.to_thread(self._write_file, row, file):
+            async with self._db.transaction() as tx:
+                await fail(tx, self._jobs, row, repository.shard, "too-large")
+        state = await self.state(repository_id, file.name)
+        if state.state == "ended":  # it was deleted while the file was written
+            await asyncio.to_thread(self._storage.discard_archive, row.uuid)
+        return state
+
+    def _write_file(self, row: ExportRow, file: ExportFile) -> bool:
+        """Write a file of texts. Return False if all files have too many bytes. Blocks."""
+        folder = self._storage.archive_folder(row.uuid)
+        path = folder / f"{FILE}{file.sha256}"
+        if hashlib.sha256(file.content).hexdigest() != file.sha256 or path.exists():
+            return True
+        if sum(one.stat().st_size for one in files_in(folder)) + len(file.content) > self._max_bytes:
+            return False
+        unfinished = folder / f"unfinished-{uuid.uuid4()}"
+        with disk_errors():
+            unfinished.write_bytes(file.content)
+        unfinished.rename(path)
+        return True
+
     async def _accounts_of(self, objects: list[Any]) -> dict[int, AccountRow]:
         async with self._db.read() as db:
             rows = await accounts.list_by_ids(db, {one.account_id for one in people_in(objects)})
@@ -143,14 +184,20 @@ class ExportPages:
         self, row: ExportRow, kind: Kind, number: int, objects: list[Any], people: Mapping[int, AccountRow]
     ) -> bool:
         """Write a page. Return False if it has more bytes than an import takes."""
-        text = encode_lines(with_names(objects, people))
+        folder = self._storage.archive_folder(row.uuid)
+        paths = {archived_file(one.name.removeprefix(FILE)) for one in files_in(folder)}
+        text = encode_lines([with_files_at(paths, one) for one in with_names(objects, people)])
         if len(text) > MOST_PAGE_BYTES:
             return False
-        folder = self._storage.archive_folder(row.uuid)
         (folder / page_file(kind, number)).write_bytes(text)
         lines = [ArchivedPerson(source_id=one.id, name=one.login, email=one.email) for one in people.values()]
         (folder / people_file(kind, number)).write_bytes(encode_lines(lines))
         return True
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of texts in the folder of an export. Blocks."""
+    return sorted(folder.glob(f"{FILE}*"))
 
 
 LAST = "-"
