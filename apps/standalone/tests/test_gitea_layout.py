@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from ingot_chassis.errors import CannotStart
+from ingot_standalone import gitea_layout
 from ingot_standalone.gitea_layout import write_layout
 
 AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
@@ -179,6 +180,20 @@ def test_git_data_has_heads_and_patches(archive: Path, tmp_path: Path) -> None:
     git("clone", "-q", str(folder / "git"), str(work), cwd=tmp_path)
     git("am", "-q", str(folder / pull["patch_url"]), cwd=work)
     assert (work / "oil.txt").read_text() == "a drop\n"
+
+
+def test_a_patch_that_is_too_large_is_left_out(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert write_layout(archive, tmp_path / "whole") == []
+    size = (tmp_path / "whole/git/pulls/2.patch").stat().st_size
+    for limit, left_out in ((size, []), (size - 1, [2])):
+        monkeypatch.setattr(gitea_layout, "MOST_PATCH_BYTES", limit)
+        folder = tmp_path / str(limit)
+        assert write_layout(archive, folder) == left_out
+        [pull] = read(folder, "pull_request.yml")
+        assert (folder / pull["patch_url"]).stat().st_size == (0 if left_out else size)
+        assert git("rev-parse", "refs/pull/2/head", cwd=folder / "git") == pull["head"]["sha"]
 
 
 def test_no_name_of_the_archive_becomes_a_path(archive: Path, tmp_path: Path) -> None:

@@ -132,7 +132,10 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         archive = Path(scratch, "archive.zip")
         _download(repository, path, archive)
-        write_layout(archive, target)
+        left_out = write_layout(archive, target)
+    if left_out:
+        numbers = ", ".join(f"#{number}" for number in left_out)
+        say(f"patches above 256 MiB are left out, but their commits are here: {numbers}")
 
 
 def _download(repository: RemoteRepository, path: str, target: Path) -> None:

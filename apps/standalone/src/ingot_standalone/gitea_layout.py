@@ -4,6 +4,7 @@ Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAM
 dependencies, due dates and pins have no place there. No file has a name that comes from the archive.
 """
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,18 +12,21 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from ingot_chassis.errors import CannotStart
 from ingot_git.process.command import MIB, GitArgs, clean_environment, run_git
 from ingot_git.process.errors import GitError
+from ingot_git.process.streaming import stream_git
 from ingot_git.refs.refs import BRANCHES, is_valid_ref_name
 
 GITEA_SERVICE = "3"
 """Gitea's number for a source that is a Gitea."""
 GIT_SECONDS = 3600.0
 MOST_PATCH_BYTES = 256 * MIB
+"""Limit of the patch of a pull request. A larger one is left out; its commits are in the repository."""
 STATES = {"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 _SHA = re.compile("[0-9a-f]{40}")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -41,6 +45,8 @@ class _Archive:
         }
         self.labels = {one["source_id"]: _label(one) for one in self.pages("labels")}
         self.milestones = {one["source_id"]: one["title"] for one in self.pages("milestones")}
+        self.without_patches: list[int] = []
+        """Numbers of pull requests whose patches are left out."""
 
     def pages(self, kind: str) -> Iterator[Object]:
         """Yield the objects of a kind."""
@@ -67,16 +73,21 @@ class _Archive:
             shutil.copyfileobj(source, file)
 
 
-def write_layout(archive: Path, folder: Path) -> None:
-    """Write the folder. It must not exist. Blocks. Raises CannotStart."""
+def write_layout(archive: Path, folder: Path) -> list[int]:
+    """Write the folder, which must not exist. Return the pull requests whose patches are too large.
+
+    Blocks. Raises CannotStart.
+    """
     if folder.exists():
         raise CannotStart(f"{folder} exists; name another folder")
     try:
         with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             layout = Path(scratch, "layout")
             layout.mkdir(mode=0o700)
-            _write(_Archive(file), layout)
+            contents = _Archive(file)
+            _write(contents, layout)
             layout.rename(folder)
+            return contents.without_patches
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
         raise CannotStart(f"{archive} is not an archive of Ingot: {error!r}") from None
 
@@ -145,7 +156,6 @@ def _git(args: GitArgs, folder: Path | None = None) -> bytes:
             args,
             git_dir=folder,
             time_limit=GIT_SECONDS,
-            max_output=MOST_PATCH_BYTES,
             environment=clean_environment(protocols=("file",), config=(("transfer.fsckObjects", "true"),)),
         )
     except GitError as error:
@@ -257,8 +267,9 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
     repository = _repository(archive, has_wiki=False)
     place = {"clone_url": "", "repo_name": repository["name"], "owner_name": repository["owner"]}
     has_commits = base and head and all(_has_commit(git, sha) for sha in (base, head))
-    patch = _git(GitArgs("format-patch", ("--stdout",), (f"{base}..{head}",)), git) if has_commits else b""
-    (git / "pulls" / f"{number}.patch").write_bytes(patch)
+    patch = git / "pulls" / f"{number}.patch"
+    if not asyncio.run(_write_patch(git, f"{base}..{head}" if has_commits else "", patch)):
+        archive.without_patches.append(number)
     if head and _has_commit(git, head):
         _git(GitArgs("update-ref", (), (f"refs/pull/{number}/head", head)), git)
     return {
@@ -270,6 +281,31 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
         "head": {**place, "ref": one["head_branch"], "sha": head},
         "base": {**place, "ref": one["base_branch"], "sha": _sha(one["base_sha"])},
     }
+
+
+async def _write_patch(git: Path, commits: str, path: Path) -> bool:
+    """Write the patch of a range of commits. Return False if it is too large; then the file is empty.
+
+    Raises CannotStart.
+    """
+    size = 0
+    with path.open("xb") as file:
+        if not commits:
+            return True
+        patch = stream_git(
+            GitArgs("format-patch", ("--stdout",), (commits,)), git_dir=git, time_limit=GIT_SECONDS
+        )
+        try:
+            async with aclosing(patch) as chunks:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > MOST_PATCH_BYTES:
+                        file.truncate(0)
+                        return False
+                    file.write(chunk)
+        except GitError as error:
+            raise CannotStart(f"git cannot read the archive: {error}") from None
+    return True
 
 
 def _sha(text: str) -> str:
