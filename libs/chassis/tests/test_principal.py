@@ -175,3 +175,19 @@ def test_a_token_for_what_is_public_is_of_nobody_elsewhere():
     token = Principal(id=1, name="ann", restricted_to=[], public_only=True)
     assert token.towards(3, public=True) is token
     assert not token.towards(3, public=False).signed_in
+
+
+def test_a_token_for_some_things_lets_a_restricted_account_read_nothing_else():
+    confined = Principal(id=7, name="ann", restricted_to=[3], granted_only=True)
+    assert confined.towards(3, public=True) is confined
+    elsewhere = confined.towards(4, public=True)
+    assert (elsewhere.signed_in, elsewhere.granted_only) == (False, True)
+    public = Principal(id=7, name="ann", restricted_to=[], public_only=True, granted_only=True)
+    assert public.towards(3, public=True) is public
+    assert public.towards(3, public=False).granted_only
+
+
+async def test_a_restricted_account_is_verified_as_such():
+    key = SigningKey.generate()
+    statement = sign_principal(Principal(id=7, granted_only=True), key, audience=["counter"])
+    assert (await verifier(Published(key)).verify(statement)).granted_only

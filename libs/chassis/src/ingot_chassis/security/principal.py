@@ -50,6 +50,8 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     mail). ``sudo_by`` is the administrator who acts as the caller. ``restricted_to`` lists the ids of
     repositories that a restricted token may reach; None means all. ``public_only``: the token may also reach
     everything that every caller may read, with all rights of its owner. Its ``restricted_to`` is empty.
+    ``granted_only``: the account is restricted, which is no property of the token. It reads only what it owns
+    or was given, and nothing because it is public. Never true for an account that administers the site.
     ``token_id`` and ``session_id`` are the ids of the caller's token or session, or 0. ``credential`` lets
     identity check that the credential is still valid; it is empty if that is not possible.
     """
@@ -63,6 +65,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     sudo_by: str = ""
     restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
     public_only: bool = False
+    granted_only: bool = False
     token_id: int = 0
     session_id: int = 0
     credential: str = ""
@@ -96,10 +99,18 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         if self.restricted_to is None or repository_id in self.restricted_to:
             return self
-        return self if public and self.public_only else ANONYMOUS
+        return self if public and self.public_only else self.unidentified()
+
+    def unidentified(self) -> "Principal":
+        """Return the principal that acts without the caller's account, where a token does not reach.
+
+        It reads what every caller may read. For a restricted account this is nothing.
+        """
+        return _READS_NOTHING if self.granted_only else ANONYMOUS
 
 
 ANONYMOUS = Principal()
+_READS_NOTHING = Principal(granted_only=True)
 
 
 def sign_principal(

@@ -67,8 +67,9 @@ GHOST = User(id=-1, login="Ghost")
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a user or organization that other services copy. ``email`` is the public address.
 
-    ``active``: may sign in. ``admin``: administers the site. ``hide_activity``: shows activities only to
-    administrators. ``profile`` and ``hide_activity`` are None from identity of the last release.
+    ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted
+    and reads only what it owns or was given; false for administrators. ``hide_activity``: shows activities
+    only to administrators. ``profile`` and ``hide_activity`` are None from identity of the last release.
     """
 
     id: int
@@ -80,6 +81,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     active: bool = True
     visibility: Visibility = "public"
     admin: bool = False
+    granted_only: bool = False
     profile: Profile | None = None
     hide_activity: bool | None = None
 

@@ -21,6 +21,7 @@ class Caller(msgspec.Struct, frozen=True):
     admin: bool = False
     restricted_to: list[int] | None = msgspec.field(default=None, name="confined_to")
     public_only: bool = False
+    granted_only: bool = False
 
     def is_restricted(self, repository_id: int, *, public: bool) -> bool:
         """True if the token of the caller is restricted to other repositories."""

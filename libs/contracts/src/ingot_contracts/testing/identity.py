@@ -334,6 +334,8 @@ class FakeIdentity:
         principal = {"id": account.id, "name": account.login} | fields
         if account.admin:
             principal["admin"] = True
+        if account.granted_only:
+            principal["granted_only"] = True
         if organizations := self._memberships(account.id, public=False):
             principal["organizations"] = organizations
         return 200, principal

@@ -228,10 +228,10 @@ class FakeRepos:
 
     def _access_to(self, repository: Repository, caller: Caller) -> AccessLevel:
         if caller.is_restricted(repository.id, public=not repository.private):
-            caller = Caller()
+            caller = Caller(granted_only=caller.granted_only)
         if caller.id and (caller.admin or caller.id == repository.owner.id):
             return AccessLevel(level="owner")
-        public: Level = "none" if repository.private else "read"
+        public: Level = "none" if repository.private or caller.granted_only else "read"
         access = self.levels.get((repository.id, caller.id), public)
         return access if isinstance(access, AccessLevel) else AccessLevel(level=access)
 
