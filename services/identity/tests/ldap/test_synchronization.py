@@ -247,6 +247,49 @@ async def test_groups_follow_the_directory(site, slapd, by):
     assert sorted(one.subject for one in entries) == ["user ann", "user ann", "user bob"]
 
 
+async def restricted_people(site):
+    users = (await site.call("GET", "/admin/users?is_restricted=true", as_="root")).json()
+    return {user["login"] for user in users}
+
+
+@pytest.mark.parametrize("by", ["attribute", "search"])
+async def test_a_group_of_the_directory_restricts_users_until_they_leave_it(site, slapd, by):
+    name = "contractors" if by == "search" else f"cn=contractors,{GROUPS}"
+    search = {"group_base_dn": GROUPS, "group_filter": GROUP_FILTER} if by == "search" else {}
+    await add_source(site, slapd, restricted_groups=[name], **search)
+    ann = await slapd.add_person("ann")
+    await slapd.add_group("contractors", ann)
+    for _ in range(2):  # by the first sign-in, and by the next
+        assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+        assert await restricted_people(site) == {"ann"}
+    bob = await slapd.add_person("bob")
+    assert (await site.authenticate(name="bob", password=PASSWORD)).json()["user_id"]
+    refused = await site.call("PATCH", "/admin/users/ann", {"restricted": False}, as_="root")
+    assert refused.status_code == 409
+    await slapd.replace(f"cn=contractors,{GROUPS}", "member", bob)
+    await synchronize(site)
+    assert await restricted_people(site) == {"bob"}
+    async with site.database.read() as db:
+        entries = await list_entries(db, service="identity", limit=10, action="source.apply_groups")
+    assert [one.subject for one in entries] == ["user bob", "user ann", "user ann"]
+
+
+async def test_a_directory_that_hides_groups_ends_no_restriction(make_world, tmp_path):
+    async with (
+        running_slapd(tmp_path, limits=UNREADABLE.format(groups=GROUPS)) as slapd,
+        make_world(allowed_directories=["localhost"]) as site,
+    ):
+        name = f"cn=developers,{GROUPS}"
+        await add_source(site, slapd, restricted_groups=[name])
+        readers = await slapd.add_group("readers", SERVICE_DN)
+        await slapd.add_group("developers", await slapd.add_person("ann"))
+        assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+        assert await restricted_people(site) == {"ann"}
+        await slapd.replace(readers, "member", name)
+        await synchronize(site)
+        assert await restricted_people(site) == {"ann"}
+
+
 async def test_equal_groups_change_nothing(site, slapd):
     team_id = await add_team(site)
     name = f"cn=developers,{GROUPS}"

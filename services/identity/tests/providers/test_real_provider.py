@@ -82,6 +82,66 @@ async def test_groups_give_and_take_teams_and_the_administration(site, provider)
     assert not (await site.call("GET", "/users/eve", as_="root")).json()["is_admin"]
 
 
+async def test_a_group_restricts_users_until_they_leave_it(site, provider):
+    source_id = await add_source(site, provider, first_sign_in="create", restricted_groups=["contractors"])
+    member = ANN | {"preferred_username": "eve", "email": "eve@corp.example"}
+    provider.know(eve=member | {"groups": ["contractors"]})
+    visitor, _ = await sign_in(site, provider, "eve")
+
+    async def is_restricted():
+        return (await site.call("GET", "/users/eve", as_="root")).json()["restricted"]
+
+    async def is_granted_only():
+        token = (await site.authenticate(session=visitor.session)).json()["statement"]
+        return (await site.app.state.principal_verifier.verify(token)).granted_only
+
+    assert (await is_restricted(), await is_granted_only()) == (True, True)
+    refused = await site.call("PATCH", "/admin/users/eve", {"restricted": False}, as_="root")
+    assert (refused.status_code, "the groups of Corp" in refused.json()["message"]) == (409, True)
+    # A change that repeats the value, as forms send it, is none.
+    same = await site.call("PATCH", "/admin/users/eve", {"restricted": True, "full_name": "E"}, as_="root")
+    assert same.status_code == 200
+    provider.know(eve=member | {"groups": ["staff"]})
+    visitor, _ = await sign_in(site, provider, "eve")
+    assert (await is_restricted(), await is_granted_only()) == (False, False)
+
+    provider.know(eve=member | {"groups": ["contractors"]})
+    await sign_in(site, provider, "eve")
+    await site.call("PATCH", "/admin/users/eve", {"password": PASSWORD}, as_="root")
+    # People must not end their restriction when they unlink their account.
+    unlinked = await site.call("DELETE", f"/user/external_accounts/{source_id}", as_="eve")
+    assert (unlinked.status_code, await is_restricted()) == (204, True)
+    assert (
+        await site.call("PATCH", "/admin/users/eve", {"restricted": False}, as_="root")
+    ).status_code == 200
+
+
+async def test_a_person_who_may_no_longer_come_stays_restricted(site, provider):
+    config = {"restricted_groups": ["contractors"], "required_groups": ["contractors"]}
+    await add_source(site, provider, first_sign_in="create", **config)
+    member = ANN | {"preferred_username": "eve", "email": "eve@corp.example"}
+    provider.know(eve=member | {"groups": ["contractors"]})
+    await sign_in(site, provider, "eve")
+    provider.know(eve=member | {"groups": []})
+    _, answer = await sign_in(site, provider, "eve")
+    assert answer.status_code == 403
+    assert (await site.call("GET", "/users/eve", as_="root")).json()["restricted"]
+
+
+async def test_a_group_neither_marks_nor_ends_a_restriction_by_hand(site, provider):
+    await add_source(site, provider, first_sign_in="create", restricted_groups=["contractors"])
+    member = ANN | {"preferred_username": "eve", "email": "eve@corp.example"}
+    provider.know(eve=member | {"groups": []})
+    await sign_in(site, provider, "eve")
+    await site.call("PATCH", "/admin/users/eve", {"restricted": True}, as_="root")
+    for groups in (["contractors"], []):
+        provider.know(eve=member | {"groups": groups})
+        await sign_in(site, provider, "eve")
+        assert (await site.call("GET", "/users/eve", as_="root")).json()["restricted"]
+    freed = await site.call("PATCH", "/admin/users/eve", {"restricted": False}, as_="root")
+    assert (freed.status_code, freed.json()["restricted"]) == (200, False)
+
+
 async def test_an_account_with_the_verified_address_is_linked_after_its_password(site, provider):
     await add_source(site, provider, first_sign_in="link")
     provider.know(x1=ANN | {"email": "mia@example.com"})

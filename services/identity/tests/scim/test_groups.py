@@ -193,3 +193,18 @@ async def test_a_source_is_read_again_for_its_clients(world, client):
     assert (await client.call("GET", "Users")).status_code == 403
     async with world.database.read() as db:
         assert (await source_rows.get(db, client.source_id)).enabled is False
+
+
+async def test_a_group_restricts_users_and_a_deleted_user_stays_restricted(world):
+    client = await make_client(world, groups_from="scim", restricted_groups=["contractors"])
+    cy, dan = await client.user("cy"), await client.user("dan")
+    path = f"Groups/{(await client.group('contractors', cy, dan))['id']}"
+
+    async def restricted():
+        users = (await world.call("GET", "/admin/users?is_restricted=true", as_="root")).json()
+        return {user["login"] for user in users}
+
+    assert await restricted() == {"cy", "dan"}
+    assert (await client.call("DELETE", f"Users/{dan['id']}")).status_code == 204
+    assert (await client.patch(path, {"op": "remove", "path": "members"})).status_code == 200
+    assert await restricted() == {"dan"}

@@ -134,7 +134,6 @@ async def test_an_address_may_be_of_a_host_without_a_domain(world):
     [
         ("visibility", "private"),
         ("visibility", "limited"),
-        ("restricted", True),
         ("max_repo_creation", 5),
         ("created_at", "2999-01-01T00:00:00Z"),
         ("created_at", "0001-01-01T00:00:00+14:00"),
@@ -145,7 +144,7 @@ async def test_what_this_server_does_not_have_is_refused_by_its_field(world, fie
     answers = []
     if field != "created_at":
         answers.append(await edit(world, {"full_name": "New", field: value}))
-    if field in ("visibility", "restricted", "created_at"):
+    if field in ("visibility", "created_at"):
         body = {"username": "bob", "email": "bob@example.com", "password": PASSWORD, field: value}
         answers.append(await world.call("POST", "/admin/users", body, as_="root"))
     for answer in answers:

@@ -10,12 +10,14 @@ pytestmark = pytest.mark.both_databases
 
 @pytest.fixture
 async def people(world):
-    """ann is an administrator, bob is not active, cy may not sign in and comes from another directory."""
+    """ann is an administrator, bob is not active, cy may not sign in and comes from another directory.
+
+    bob and ann are restricted."""
     for name in ("ann", "cy", "bob"):
         await world.add_user(name)
     for name, change in (
-        ("ann", {"admin": True, "full_name": "Ann Ode"}),
-        ("bob", {"active": False}),
+        ("ann", {"admin": True, "full_name": "Ann Ode", "restricted": True}),
+        ("bob", {"active": False, "restricted": True}),
         ("cy", {"prohibit_login": True, "login_name": "cy@ldap"}),
     ):
         await world.call("PATCH", f"/admin/users/{name}", change, as_="root")
@@ -41,9 +43,11 @@ FILTERS = [
     ("?login_name=cy@ldap", "cy"),
     ("?source_id=0", "ann bob cy root"),
     ("?source_id=4", ""),
-    ("?visibility=public&is_restricted=false&is_2fa_enabled=false", "ann bob cy root"),
+    ("?visibility=public&is_2fa_enabled=false", "ann bob cy root"),
     ("?visibility=private", ""),
-    ("?is_restricted=true", ""),
+    ("?is_restricted=true", "ann bob"),
+    ("?is_restricted=true&is_active=true&q=ode", "ann"),
+    ("?is_restricted=false", "cy root"),
     ("?is_2fa_enabled=true", ""),
 ]
 

@@ -10,14 +10,14 @@ from typing import NamedTuple, Protocol
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.security.principal import ANONYMOUS, Principal
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.units import UNIT_LEVELS, UNITS, Unit, UnitLevel, read_levels, write_levels
 from ingot_identity.access.store import memberships
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission, TeamRow
 from ingot_identity.accounts.rules.edits import get_user
 from ingot_identity.accounts.store import queries as accounts
-from ingot_identity.accounts.store.tables import AccountKind, AccountRow, AccountVisibility
+from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 
 
 class Level(StrEnum):
@@ -57,7 +57,7 @@ def outside_own_account(principal: Principal, *, public: bool) -> Principal:
         return principal
     if not public:
         raise Denied("the token is restricted to some repositories and has no access to this")
-    return ANONYMOUS
+    return principal.unidentified()
 
 
 async def account(db: Executor, principal: Principal, login: str) -> AccountRow:
@@ -193,10 +193,13 @@ async def _is_like_member(db: Executor, principal: Principal, organization_id: i
 
 
 async def may_know_of(db: Executor, principal: Principal, row: AccountRow) -> bool:
-    """True if the caller may see the account."""
-    if row.kind == AccountKind.USER or row.visibility == AccountVisibility.PUBLIC or principal.admin:
+    """True if the caller may see the account. Every caller sees users.
+
+    A restricted user sees only organizations that they belong to.
+    """
+    if row.kind == AccountKind.USER or principal.admin:
         return True
-    if row.visibility == AccountVisibility.LIMITED and principal.signed_in:
+    if row.visibility in memberships.visible_levels(principal):
         return True
     return await memberships.exists(db, row.id, principal.id)
 

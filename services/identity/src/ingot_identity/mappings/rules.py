@@ -18,7 +18,7 @@ from ingot_chassis.errors import Conflict, Invalid
 from ingot_chassis.operations import Detail
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.access.store.teams import TeamPermission
-from ingot_identity.accounts.rules.locks import lock_for_share
+from ingot_identity.accounts.rules.locks import lock_for_share, lock_for_update
 from ingot_identity.accounts.rules.names import login_candidates
 from ingot_identity.accounts.rules.presenter import Presenter
 from ingot_identity.accounts.store import queries as accounts
@@ -49,10 +49,18 @@ async def apply_groups(
 
     The last owner of an organization and the last administrator keep their right. The next sign-in retries.
     """
-    async with db.transaction() as tx:
-        changes = await _apply_teams(tx, source, rules, account_id, groups)
-    changes |= await _apply_admin(db, presenter, source, rules, account_id, groups)
-    return {name: values for name, values in changes.items() if values}
+    restriction = await _apply_restriction(db, presenter, source, rules, account_id, groups)
+    return restriction | await _apply_rights(db, presenter, source, rules, account_id, groups)
+
+
+async def end_rights(
+    db: Database, presenter: Presenter, source: SourceRow, account_id: int
+) -> dict[str, list[str]]:
+    """Remove the rights that groups of a source gave. Return changes for the audit log.
+
+    A restriction stays: people must not end it when they leave their source.
+    """
+    return await _apply_rights(db, presenter, source, GroupRules(), account_id, [])
 
 
 async def apply_groups_by(
@@ -76,7 +84,7 @@ async def end_access(
     db: Database, presenter: Presenter, source: SourceRow, row: AccountRow, address: str
 ) -> None:
     """End rights, sessions and keys from a source, for a person who may no longer come from ``address``."""
-    changes = await apply_groups(db, presenter, source, GroupRules(), row.id, [])
+    changes = await end_rights(db, presenter, source, row.id)
     actor = Actor(row.id, row.login, via=source.kind, address=address)
     async with db.transaction() as tx:
         await lock_for_share(tx, row.id)
@@ -101,12 +109,29 @@ class GroupComparison:
 
     async def differs(self, db: Executor, link: IdentityRow, groups: Collection[str]) -> bool:
         """True if the linked account should have other teams or rights from the source."""
-        if link.gave_admin == {*self._rules.admin_groups}.isdisjoint(groups):
+        rules = self._rules
+        if link.gave_admin == {*rules.admin_groups}.isdisjoint(groups):
+            return True
+        if link.gave_restricted == {*rules.restricted_groups}.isdisjoint(groups):
             return True
         mapped = frozenset(self._rules.group_team_map.keys() & {*groups})
         if mapped not in self._by_groups:
             self._by_groups[mapped] = {*await _teams_of(db, self._rules, mapped)}
         return self._by_groups[mapped] != {*self._teams.get(link.account_id, ())}
+
+
+async def _apply_rights(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    rules: GroupRules,
+    account_id: int,
+    groups: Collection[str],
+) -> dict[str, list[str]]:
+    async with db.transaction() as tx:
+        changes = await _apply_teams(tx, source, rules, account_id, groups)
+    changes |= await _apply_admin(db, presenter, source, rules, account_id, groups)
+    return {name: values for name, values in changes.items() if values}
 
 
 async def _apply_teams(
@@ -198,6 +223,39 @@ async def _apply_admin(
     return {"admin": [str(is_in_admin_group).lower()]}
 
 
+async def _apply_restriction(
+    db: Database,
+    presenter: Presenter,
+    source: SourceRow,
+    rules: GroupRules,
+    account_id: int,
+    groups: Collection[str],
+) -> dict[str, list[str]]:
+    """Restrict a member of the groups for it, or end a restriction that the source gave.
+
+    An account that an administrator restricted stays so, and is not marked.
+    """
+    is_in_group = not {*rules.restricted_groups}.isdisjoint(groups)
+    async with db.read() as reader:
+        link = await identities.get_of_account(reader, account_id, source.id)
+    if link is None or is_in_group == link.gave_restricted:
+        return {}
+    async with db.transaction() as tx:
+        row = await lock_for_update(tx, account_id)
+        link = await identities.get_of_account(tx, account_id, source.id)
+        is_marked = bool(await mapped_members.source_of_column(tx, account_id, "restricted"))
+        if link is None or is_in_group == link.gave_restricted or (row.restricted and not is_marked):
+            return {}
+        await identities.change(tx, link.id, gave_restricted=is_in_group)
+        # Another source may give it as well.
+        is_restricted = is_in_group or bool(
+            await mapped_members.source_of_column(tx, account_id, "restricted")
+        )
+        if row.restricted != is_restricted:
+            await users.edit_user(tx, presenter, account_id, {"restricted": is_restricted})
+    return {"restricted": [str(is_in_group).lower()]}
+
+
 async def _has_admin_of_source(db: Executor, account_id: int) -> bool:
     return bool(await mapped_members.source_of_column(db, account_id, "admin"))
 
@@ -253,12 +311,12 @@ async def create_account(
 async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_id: int) -> None:
     """Unlink an account from a source. End rights from its groups, and the sessions that it began.
 
-    Raises NotFound, and Conflict if the source is the only way to sign in.
+    A restriction from its groups stays, and only administrators end it. Raises NotFound, and Conflict if the source is the only way to sign in.
     """
     async with db.transaction() as tx:
         has_passkey = bool(await passkeys.count_of(tx, account_id))
         await identity_rules.require_removable(tx, account_id, source.id, has_passkey=has_passkey)
-    await apply_groups(db, presenter, source, GroupRules(), account_id, [])
+    await end_rights(db, presenter, source, account_id)
     async with db.transaction() as tx:
         has_passkey = bool(await passkeys.count_of(tx, account_id))
         await identity_rules.unlink(tx, account_id, source.id, has_passkey=has_passkey)

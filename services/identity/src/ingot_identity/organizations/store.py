@@ -7,7 +7,8 @@ from sqlalchemy import ColumnElement, Select, and_, exists, false, func, or_, se
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, fetch_page
-from ingot_identity.access.store.memberships import membership
+from ingot_chassis.security.principal import Principal
+from ingot_identity.access.store.memberships import membership, visible_levels
 from ingot_identity.accounts.store import counts as list_counts
 from ingot_identity.accounts.store.counts import total_of
 from ingot_identity.accounts.store.searches import has_name, is_of_kind, list_accounts
@@ -15,59 +16,49 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, Accoun
 
 
 async def list_page(
-    db: Executor, user_id: int, page: Slice, *, viewer_id: int | None
+    db: Executor, user_id: int, page: Slice, *, viewer: Principal | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of a user's organizations by name that ``viewer_id`` may see.
-
-    0 is an anonymous viewer, None sees all.
-    """
+    """Return a page of a user's organizations by name that ``viewer`` may see. None sees all."""
     belongs: ColumnElement[bool] = membership.c.user_id == user_id
-    if viewer_id is not None:
-        belongs &= _shown_to(viewer_id)
+    if viewer is not None:
+        belongs &= _shown_to(viewer)
     statement = select(account).join(membership, membership.c.organization_id == account.c.id).where(belongs)
     return await fetch_page(db, statement, page, AccountRow, account.c.lower_login)
 
 
 async def list_visible(
-    db: Executor, page: Slice, *, viewer_id: int | None, text: str = ""
+    db: Executor, page: Slice, *, viewer: Principal | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of organizations with a text in a name that ``viewer_id`` may see.
-
-    0 is an anonymous viewer, None sees all.
-    """
+    """Return a page of organizations with a text in a name that ``viewer`` may see. None sees all."""
     matches = and_(is_of_kind(AccountKind.ORGANIZATION, is_search=bool(text)), has_name(text))
-    if viewer_id is not None:
-        matches &= or_(_visible_to(viewer_id), _has_member(viewer_id))
-    count = None if text else _count_visible(viewer_id)
+    if viewer is not None:
+        matches &= or_(_visible_to(viewer), _has_member(viewer.id))
+    count = None if text else _count_visible(viewer)
     return await list_accounts(db, matches, page, account.c.lower_login, count=count)
 
 
-def _count_visible(viewer_id: int | None) -> Select[Any]:
-    """Return a SELECT of the number that ``viewer_id`` may see. It reads only the viewer's organizations."""
-    if viewer_id is None:
+def _count_visible(viewer: Principal | None) -> Select[Any]:
+    """Return a SELECT of the number that ``viewer`` may see. It reads only the viewer's organizations."""
+    if viewer is None:
         return total_of(*map(list_counts.organizations, AccountVisibility))
     inside = membership.join(account, account.c.id == membership.c.organization_id)
-    hidden = select(func.count()).select_from(inside).where(membership.c.user_id == viewer_id)
-    levels = _levels(viewer_id)
+    hidden = select(func.count()).select_from(inside).where(membership.c.user_id == viewer.id)
+    levels = visible_levels(viewer)
     more = hidden.where(account.c.visibility.not_in(levels)).scalar_subquery()
-    return total_of(*map(list_counts.organizations, levels), more=more if viewer_id else None)
+    return total_of(*map(list_counts.organizations, levels), more=more if viewer.signed_in else None)
 
 
-def _shown_to(viewer_id: int) -> ColumnElement[bool]:
+def _shown_to(viewer: Principal) -> ColumnElement[bool]:
     """Return the condition for memberships that the viewer may see.
 
     Members of the organization see all of them; others see public ones of organizations that they may see.
     """
-    return or_(_has_member(viewer_id), and_(membership.c.public, _visible_to(viewer_id)))
+    return or_(_has_member(viewer.id), and_(membership.c.public, _visible_to(viewer)))
 
 
-def _visible_to(viewer_id: int) -> ColumnElement[bool]:
-    """Return the condition for organizations that ``viewer_id`` may see without being a member."""
-    return account.c.visibility.in_(_levels(viewer_id))
-
-
-def _levels(viewer_id: int) -> list[AccountVisibility]:
-    return [AccountVisibility.PUBLIC, *([AccountVisibility.LIMITED] if viewer_id else [])]
+def _visible_to(viewer: Principal) -> ColumnElement[bool]:
+    """Return the condition for organizations that ``viewer`` may see without being a member."""
+    return account.c.visibility.in_(visible_levels(viewer))
 
 
 def _has_member(user_id: int) -> ColumnElement[bool]:

@@ -166,8 +166,8 @@ async def named(
 
 def visible(principal: Principal) -> ColumnElement[bool]:
     """Return the condition on ``NAMED`` for repositories that a user may see. repos has the same rules."""
-    if principal.admin:
-        return true()
+    if principal.admin or principal.granted_only:
+        return _granted(principal)
     organizations = select(membership.c.organization_id).where(membership.c.user_id == principal.id)
     visible_owner = or_(
         account.c.visibility.in_((AccountVisibility.PUBLIC, AccountVisibility.LIMITED)),

@@ -29,13 +29,12 @@ from ingot_identity.sources.store import identities as identity_store
 from ingot_identity.sources.store import mapped_members
 from ingot_identity.sources.store.tables import LOCAL
 
-CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin"}
+CREDENTIAL_COLUMNS = {"password_hash", "active", "login_prohibited", "admin", "restricted"}
 """Columns on which a cached credential depends. A change of one revokes the credential everywhere."""
 
 
 SUPPORTED: dict[str, object] = {
     "visibility": "public",
-    "restricted": False,
     "max_repo_creation": -1,
 }
 """Fields that restrict users, with the only value that is supported. Other values would have no effect."""
@@ -155,6 +154,10 @@ async def edit_user_by_hand(
         title := await mapped_members.source_of_column(tx, account_id, "admin")
     ):
         raise Conflict(f"the groups of {title} make this user an administrator; change them there")
+    if changes.get("restricted", row.restricted) != row.restricted and (
+        title := await mapped_members.source_of_column(tx, account_id, "restricted")
+    ):
+        raise Conflict(f"the groups of {title} make this user restricted; change them there")
     former = await email_store.get_primary(tx, account_id)
     edited = await edit_user(tx, presenter, account_id, changes)
     if not changes.get("active", True):

@@ -59,6 +59,7 @@ class UserFilter(msgspec.Struct, frozen=True):
     admin: bool | None = None
     active: bool | None = None
     login_prohibited: bool | None = None
+    restricted: bool | None = None
     two_factor: bool | None = None
     matches_none: bool = False
     """True if the filter requests an unsupported kind, so it matches no user."""
@@ -91,6 +92,7 @@ async def list_users(
         (account.c.admin, user_filter.admin, True),
         (account.c.active, user_filter.active, False),
         (account.c.login_prohibited, user_filter.login_prohibited, True),
+        (account.c.restricted, user_filter.restricted, True),
     ):
         if value is of_few:
             few.append(column == value)

@@ -1,10 +1,13 @@
 """Memberships in organizations: the table, and the query for access decisions."""
 
+from collections.abc import Collection
+
 from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.tables import partial_index
-from ingot_identity.accounts.store.tables import metadata
+from ingot_chassis.security.principal import Principal
+from ingot_identity.accounts.store.tables import AccountVisibility, metadata
 
 MEMBERS = ("organization_id", "lower_login", "user_id")
 
@@ -29,3 +32,11 @@ async def exists(db: Executor, organization_id: int, user_id: int, *, public_onl
     )
     rows = await db.execute(statement.where(membership.c.public) if public_only else statement)
     return rows.first() is not None
+
+
+def visible_levels(principal: Principal) -> Collection[AccountVisibility]:
+    """Return the visibilities of organizations that the caller sees without being a member."""
+    if principal.granted_only:
+        return ()
+    public = AccountVisibility.PUBLIC
+    return (public, AccountVisibility.LIMITED) if principal.signed_in else (public,)

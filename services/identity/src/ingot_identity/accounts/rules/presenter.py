@@ -36,9 +36,10 @@ _ORGANIZATION_FIELDS = field_copier(AccountRow, Organization)
 class UserProfile(User, frozen=True, kw_only=True):
     """A user, or an organization in the form of a user, with counts that only identity has.
 
-    Only the user and site administrators see `is_admin`, `active`, `prohibit_login`, `language`,
-    `login_name`, `source_id` and `last_login`. They are empty for others. `last_login` is in the year 1 if it
-    is empty or if the user has never signed in.
+    Only the user and site administrators see `is_admin`, `active`, `prohibit_login`, `restricted`,
+    `language`, `login_name`, `source_id` and `last_login`. They are empty for others. `last_login` is in the
+    year 1 if it is empty or if the user has never signed in. A `restricted` user reads only what the user
+    owns, and what collaborations, teams and memberships give.
     """
 
     followers_count: int
@@ -63,6 +64,7 @@ class Presenter:
             active=row.active and not row.login_prohibited,
             visibility=cast("Visibility", row.visibility),
             admin=row.admin,
+            granted_only=is_granted_only(row),
             profile=self._profile(row),
             hide_activity=row.hide_activity,
         )
@@ -89,6 +91,7 @@ class Presenter:
             **msgspec.structs.asdict(self._profile(row)),
             followers_count=counts.followers if counts else 0,
             following_count=counts.following if counts else 0,
+            restricted=is_own and row.restricted,
             is_admin=is_own and row.admin,
             active=is_own and row.active,
             prohibit_login=is_own and row.login_prohibited,
@@ -121,6 +124,11 @@ class Presenter:
             return f"{self._root}avatars/{row.avatar_digest}"
         digest = hashlib.md5((self.email(row) or row.lower_login).lower().encode(), usedforsecurity=False)
         return f"{self._root}avatars/{digest.hexdigest()}"
+
+
+def is_granted_only(row: AccountRow) -> bool:
+    """Return whether the account reads only what it owns or was given. Administrators read everything."""
+    return row.restricted and not row.admin
 
 
 def whole_seconds(moment: datetime) -> datetime:

@@ -77,6 +77,8 @@ account = Table(
     Column("admin", Boolean, nullable=False, default=False),
     Column("active", Boolean, nullable=False, default=True),
     Column("login_prohibited", Boolean, nullable=False, default=False),
+    # Reads only what it owns or was given. Without effect for an administrator (`is_granted_only`).
+    Column("restricted", Boolean, nullable=False, default=False, server_default=false()),
     Column("may_create_organizations", Boolean, nullable=False, default=True, server_default=true()),
     # For clients that send and read it; nothing asks for it. It ends when the person changes the password.
     Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
@@ -107,6 +109,7 @@ account = Table(
     partial_index(
         "ix_account_login_prohibited", "login_prohibited", *BY_NAME, on_sqlite="login_prohibited = 1"
     ),
+    partial_index("ix_account_restricted", "restricted", *BY_NAME, on_sqlite="restricted = 1"),
     partial_index("ix_account_source", "source_id <> 0", "source_id", "lower_login", "id"),
     partial_index("ix_account_login_name", "login_name <> ''", "login_name", "lower_login", "id"),
     **LASTING_IDS,
@@ -129,6 +132,7 @@ class AccountRow(TypedRow):
     admin: bool
     active: bool
     login_prohibited: bool
+    restricted: bool
     may_create_organizations: bool
     must_change_password: bool
     source_id: int

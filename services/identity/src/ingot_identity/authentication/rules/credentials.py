@@ -7,6 +7,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Denied, NotFound, Unavailable
 from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.credentials import Authenticate, RenewPrincipal
+from ingot_identity.accounts.rules.presenter import is_granted_only
 from ingot_identity.accounts.store import queries as accounts
 from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 from ingot_identity.authentication.rules.use_times import is_outdated
@@ -332,6 +333,8 @@ async def _principal(db: Database, holder: Holder, *, sudo_by: str = "") -> Prin
         sudo_by=sudo_by,
         restricted_to=holder.restricted_to,
         public_only=holder.public_only,
+        # Of an administrator's token without that right, too: the account is what counts.
+        granted_only=is_granted_only(row),
         token_id=0 if sudo_by else holder.token_id,
         session_id=0 if sudo_by else holder.session_id,
         credential="" if sudo_by else holder.credential,

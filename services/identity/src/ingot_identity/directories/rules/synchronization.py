@@ -155,8 +155,10 @@ class Synchronization:
         nobody = not any(has_required_group(config, each) for each in groups)
         if config.required_groups and config.group_filter and people and nobody:
             raise DirectoryFailed(NOBODY)
-        mapped = {*config.group_team_map, *config.admin_groups}
-        if not mapped or not any(link.gave_admin or teams.get(link.account_id) for link in links):
+        mapped = config.mapped_groups()
+        if not mapped or not any(
+            link.gave_admin or link.gave_restricted or teams.get(link.account_id) for link in links
+        ):
             return True
         if not config.group_filter:
             groups += [groups_of(config, entry, ()) for entry in entries]

@@ -34,7 +34,7 @@ async def list_organizations(request: IdentityRequest) -> Response[list[Organiza
     """List all organizations by name."""
     page = request.page()
     async with request.db.read() as db:
-        rows, total = await store.list_visible(db, page, viewer_id=None)
+        rows, total = await store.list_visible(db, page, viewer=None)
     listed = [request.presenter.organization(row) for row in rows]
     return Response(listed, headers=request.page_headers(page, total))
 

@@ -96,9 +96,9 @@ async def create_organization(request: IdentityRequest, data: CreateOrgOption) -
 @get("/api/v1/orgs", policy=public("read:organization"), operation_id="orgGetAll", tags=["organization"])
 async def list_all_organizations(request: IdentityRequest, q: str = "") -> Response[list[Organization]]:
     """List organizations that the caller may see, by name; with `q`, those whose names contain it."""
-    page, viewer_id = request.page(), None if request.principal.admin else request.principal.id
+    page, viewer = request.page(), None if request.principal.admin else request.principal
     async with request.db.read() as db:
-        rows, total = await store.list_visible(db, page, viewer_id=viewer_id, text=q.strip())
+        rows, total = await store.list_visible(db, page, viewer=viewer, text=q.strip())
     listed = [request.presenter.organization(row) for row in rows]
     return Response(listed, headers=request.page_headers(page, total))
 
@@ -206,7 +206,7 @@ async def _list_organizations(request: IdentityRequest, user_id: int) -> Respons
     everything = request.principal.admin or request.principal.id == user_id
     async with request.db.read() as db:
         rows, total = await store.list_page(
-            db, user_id, page, viewer_id=None if everything else request.principal.id
+            db, user_id, page, viewer=None if everything else request.principal
         )
     return Response(
         [request.presenter.organization(row) for row in rows], headers=request.page_headers(page, total)

@@ -39,7 +39,7 @@ def claims_needed(config: OidcConfig) -> set[str]:
         config.email_claim,
         config.required_claim,
     }
-    if config.required_groups or config.group_team_map or config.admin_groups:
+    if config.required_groups or config.mapped_groups():
         needed.add(config.groups_claim)
     return needed - {""}
 

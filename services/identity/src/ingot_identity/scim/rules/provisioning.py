@@ -62,9 +62,20 @@ async def apply_pending(client: SourceClient) -> None:
 
 async def apply_groups(client: SourceClient, rules: GroupRules, account_id: int, names: list[str]) -> None:
     """Apply these groups to teams and rights, and record the changes in the audit log."""
-    changes = await mappings.apply_groups(
-        client.db, client.presenter, client.source, rules, account_id, names
+    await _record(
+        client,
+        account_id,
+        await mappings.apply_groups(client.db, client.presenter, client.source, rules, account_id, names),
     )
+
+
+async def end_rights(client: SourceClient, account_id: int) -> None:
+    """End the rights that groups gave, and record the changes in the audit log. A restriction stays."""
+    changes = await mappings.end_rights(client.db, client.presenter, client.source, account_id)
+    await _record(client, account_id, changes)
+
+
+async def _record(client: SourceClient, account_id: int, changes: dict[str, list[str]]) -> None:
     if not changes:
         return
     async with client.db.transaction() as tx:

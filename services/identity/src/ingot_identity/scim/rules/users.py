@@ -20,10 +20,9 @@ from ingot_identity.emails import rules as emails
 from ingot_identity.oauth2.rules import flow
 from ingot_identity.scim.rules.errors import ScimError, Taken, VersionMismatch
 from ingot_identity.scim.rules.people import ScimPerson, checked_email, read_person, values_of
-from ingot_identity.scim.rules.provisioning import SourceClient, apply_groups, lock_name
+from ingot_identity.scim.rules.provisioning import SourceClient, end_rights, lock_name
 from ingot_identity.scim.store import users as store
 from ingot_identity.scim.store.tables import ScimUserRow
-from ingot_identity.sources.rules.configs import GroupRules
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import IdentityRow
 from ingot_identity.users import rules as users
@@ -111,7 +110,7 @@ async def delete(client: SourceClient, identity_id: int, *, version: int | None 
         await store.remove(tx, identity_id)
         await identities.change(tx, identity_id, managed=False)
         await add_entry(tx, actor, "scim_user.delete", f"user {row.login}", {"source": source.name})
-    await apply_groups(client, GroupRules(), row.account_id, [])
+    await end_rights(client, row.account_id)
 
 
 async def _get(tx: Tx, source_id: int, identity_id: int) -> ScimUserRow:

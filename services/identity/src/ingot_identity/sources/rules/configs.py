@@ -32,13 +32,19 @@ _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Teams and rights that groups of a source give.
 
-    `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators.
+    `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators, and
+    `restricted_groups` make restricted users.
     `groups_from` says the origin of a person's groups: the claim at each sign-in, or SCIM.
     """
 
     group_team_map: GroupTeamMap = {}
     admin_groups: Words = []
+    restricted_groups: Words = []
     groups_from: GroupsFrom = "sign_in"
+
+    def mapped_groups(self) -> set[str]:
+        """Return the groups that give something to their members, or take something from them."""
+        return {*self.group_team_map, *self.admin_groups, *self.restricted_groups}
 
 
 class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="oidc"):

@@ -82,6 +82,7 @@ external_identity = Table(
     Column("email", String(254), nullable=False, default="", server_default=""),
     # What a group of the source gave to the account, and takes back.
     Column("gave_admin", Boolean, nullable=False, default=False, server_default=false()),
+    Column("gave_restricted", Boolean, nullable=False, default=False, server_default=false()),
     # The source manages the account by SCIM, so its owner cannot unlink it.
     Column("managed", Boolean, nullable=False, default=False, server_default=false()),
     # The source deactivated the account, and may activate it again.
@@ -104,6 +105,7 @@ class IdentityRow(TypedRow):
     login_name: str
     email: str
     gave_admin: bool
+    gave_restricted: bool
     managed: bool
     deactivated: bool
     avatar_digest: str

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from ingot_chassis.http.patch import set_fields
 from ingot_chassis.http.policy import admin
 from ingot_chassis.http.times import in_utc
+from ingot_chassis.operations import Detail
 from ingot_contracts.identity.accounts import Visibility
 from ingot_contracts.limits import WEB_URL, Name
 from ingot_identity.access import rules as access
@@ -29,15 +30,16 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 COLUMNS = {"prohibit_login": "login_prohibited", "allow_create_organization": "may_create_organizations"}
 """Columns whose name differs from that of their field."""
-SHOWN_CHANGES = {"admin", "active", "login_prohibited", "email", "source_id", "login_name"}
+SHOWN_CHANGES = {"admin", "active", "login_prohibited", "restricted", "email", "source_id", "login_name"}
 """Changes whose new value is in the audit log. Of other changes it has only the name of the field."""
 
 
 class CreateUserOption(msgspec.Struct, kw_only=True):
     """A new user, who may sign in at once. No mail is sent, whatever `send_notify` says.
 
-    `must_change_password` is kept for clients. There are no restricted or hidden users, so other values of
-    `restricted` or `visibility` are rejected. `source_id` is a source of `/admin/auths` with which the user
+    `must_change_password` is kept for clients. There are no hidden users, so other values of `visibility` are
+    rejected. A `restricted` user reads only what the user owns, and what collaborations, teams and
+    memberships give. `source_id` is a source of `/admin/auths` with which the user
     signs in. `login_name` is the id of the user there, and the password may be empty. Without a source
     `source_id` is 0, and `login_name` has no meaning.
     """
@@ -58,7 +60,8 @@ class CreateUserOption(msgspec.Struct, kw_only=True):
 class EditUserOption(msgspec.Struct, kw_only=True):
     """A change of a user. Absent fields and an empty password keep their values.
 
-    Unsupported features are rejected: `restricted`, hidden accounts, hooks that run on the server, and
+    `restricted` has no effect for a site administrator. It is refused where groups of a source decide.
+    Unsupported features are rejected: hidden accounts, hooks that run on the server, and
     imports from its disk. So is a limit of repositories for one user. `source_id` and `login_name` are as for
     a new user.
     """
@@ -115,9 +118,13 @@ async def create_user(request: IdentityRequest, data: CreateUserOption) -> UserP
             source_id=data.source_id,
             login_name=data.login_name,
             must_change_password=data.must_change_password,
+            restricted=data.restricted,
             created_at=in_utc(data.created_at, "created_at") if data.created_at else None,
         )
-        await request.audit(tx, "user.create", f"user {row.login}", id=row.id, source_id=row.source_id)
+        details: dict[str, Detail] = {"id": row.id, "source_id": row.source_id}
+        if row.restricted:
+            details["restricted"] = True
+        await request.audit(tx, "user.create", f"user {row.login}", **details)
         return await request.present_user(tx, row)
 
 

@@ -30,8 +30,7 @@ async def list_users(
 ) -> Response[list[UserProfile]]:
     """List users, by name unless `sort` is created, updated or id; `order` is asc or desc.
 
-    `source_id` 0 matches all. All users are public and not restricted, so other values of these filters match
-    no user.
+    `source_id` 0 matches all. All users are public, so other values of `visibility` match no user.
     """
     _require_one_of("sort", sort, SORT_COLUMNS)
     _require_one_of("order", order, ("asc", "desc"))
@@ -43,8 +42,9 @@ async def list_users(
         admin=is_admin,
         active=is_active,
         login_prohibited=is_prohibit_login,
+        restricted=is_restricted,
         two_factor=is_2fa_enabled,
-        matches_none=bool(is_restricted) or visibility not in ("", AccountVisibility.PUBLIC),
+        matches_none=visibility not in ("", AccountVisibility.PUBLIC),
     )
     page = request.page()
     async with request.db.read() as db:
