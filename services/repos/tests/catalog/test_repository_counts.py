@@ -1,5 +1,6 @@
 """The number of visible repositories, without counting rows."""
 
+import msgspec
 import pytest
 from sqlalchemy import func, select, text, update
 
@@ -26,6 +27,12 @@ VIEWERS = {
     "team": Viewer(id=2, inside=[10], teams=[60]),
     "restricted": Viewer(id=1, restricted_to=[1, 2, 3, 4]),
     "restricted administrator": Viewer(id=3, admin=True, restricted_to=[2]),
+    "public": Viewer(id=1, restricted_to=[], public_only=True),
+}
+VIEWERS |= {
+    f"restricted user: {name}": msgspec.structs.replace(viewer, granted_only=True)
+    for name, viewer in VIEWERS.items()
+    if not viewer.admin
 }
 FILL = """
     INSERT INTO repository (owner_id, name, lower_name, description, website, private, empty, archived,
@@ -114,7 +121,7 @@ async def test_to_count_anew_leaves_one_row_of_each_kind_and_mends_what_is_wrong
             assert sorted(map(tuple, kinds)) == [("public", False), ("public", True)]
 
 
-@pytest.mark.parametrize("viewer", ["nobody", "bob", "administrator", "restricted"])
+@pytest.mark.parametrize("viewer", ["nobody", "bob", "administrator", "restricted", "restricted user: bob"])
 async def test_the_number_costs_the_same_among_many(shelf, viewer):
     def count(db):
         return count_visible(db, VIEWERS[viewer])

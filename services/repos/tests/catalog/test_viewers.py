@@ -1,5 +1,6 @@
 """Visible repositories: the SQL condition, compared with the function that decides."""
 
+import msgspec
 import pytest
 from sqlalchemy import select
 
@@ -46,7 +47,27 @@ PRINCIPALS = {
     "restricted": Principal(id=ANN, name="ann", restricted_to=[1, 2, 3, 4]),
     "otherwise restricted": Principal(id=ANN, name="ann", restricted_to=[2]),
     "restricted administrator": Principal(id=CARL, name="carl", admin=True, restricted_to=[4]),
+    "token for what is public": Principal(id=ANN, name="ann", restricted_to=[], public_only=True),
 }
+PRINCIPALS |= {
+    f"{name}, as a restricted user": msgspec.structs.replace(principal, granted_only=True)
+    for name, principal in PRINCIPALS.items()
+    if not principal.admin
+}
+GRANTED = {
+    "nobody": [],
+    "ann": ["open-1", "closed-1"],
+    "carl": ["closed-2"],
+    "member of 12": ["closed-2"],
+    "owner of 12": ["closed-2", "open-12", "closed-12"],
+    "everywhere in 11": ["closed-2", "open-11", "closed-11"],
+    "team of 10": ["closed-2", "closed-10"],
+    "team of 10 without any unit": ["closed-2"],
+    "restricted": ["open-1", "closed-1"],
+    "otherwise restricted": ["closed-1"],
+    "token for what is public": ["open-1"],
+}
+"""The repositories that some restricted users read."""
 
 
 @pytest.fixture
@@ -94,3 +115,12 @@ async def test_everybody_sees_what_they_may_read_whoever_asked_before(shelf):
                     row.id for row in rows if row.id in readable and all(text in row.name for text in texts)
                 ]
                 assert ([row.id for row in matching], total) == (expected, len(expected)), (name, query)
+
+
+async def test_a_restricted_user_reads_only_what_was_given(shelf):
+    async with shelf.database.read() as db:
+        ids = list((await db.execute(select(repository.c.id).order_by(repository.c.id))).scalars())
+        for name, expected in GRANTED.items():
+            viewer = access.viewer(PRINCIPALS[f"{name}, as a restricted user"])
+            rows = await repositories.get_visible(db, viewer, ids)
+            assert [rows[id_].name for id_ in sorted(rows)] == expected, name

@@ -65,6 +65,20 @@ async def test_with_a_list_those_count_whom_it_names_by_themselves_or_by_a_team(
     assert await official(world, "listed", teams=(51, 52)) == ([2, 3, 4], [52])
 
 
+@pytest.mark.parametrize("visibility", ["public", "limited", "private"])
+async def test_a_restricted_user_counts_only_with_a_grant(world, owner, visibility):
+    organization = world.organization(9, "acme", visibility=visibility)
+    await world.deliver(OrganizationEdited(account=organization, previous_login="acme"))
+    assert await official(world, "listed") == ([2, 3, 4], [])
+    for number in (3, 4):
+        restricted = world.identity.add_account(number, PEOPLE[number], granted_only=True)
+        await world.deliver(UserEdited(account=restricted, previous_login=PEOPLE[number]))
+    # Cat reads by a team, Dan only because the repository is public.
+    assert await official(world, "listed") == ([2, 3], [])
+    await owner.call("PUT", "/api/v1/repos/acme/app/collaborators/dan", {"permission": "read"})
+    assert await official(world, "listed") == ([2, 3, 4], [])
+
+
 @pytest.mark.parametrize("branch", ["main", "listed"])
 async def test_who_has_left_a_team_or_may_not_sign_in_counts_no_more(world, owner, branch):
     world.identity.memberships[4] = {}

@@ -231,7 +231,7 @@ def _actor_shown(kind: ViewerKind) -> ColumnElement[bool]:
         kind = NOBODY
     if kind.admin:
         return true()
-    levels = [PUBLIC, LIMITED] if kind.signed_in else [PUBLIC]
+    levels = [PUBLIC, LIMITED] if kind.signed_in and not kind.granted_only else [PUBLIC]
     shown = and_(_ACTOR.c.hide_activity.is_(false()), _ACTOR.c.visibility.in_(levels))
     return or_(shown, _ACTOR.c.id == bindparam("viewer_id", type_=BigId)) if kind.signed_in else shown
 

@@ -403,7 +403,7 @@ async def visible_account(request: RepositoryRequest, login: str) -> AccountRow:
     principal = request.principal
     if row.kind == AccountKind.ORGANIZATION and principal.signed_in and row.id not in principal.organizations:
         principal = await refresh_memberships(request)
-    if not access.is_visible(row.id, row.visibility, access.towards_accounts(principal)):
+    if not access.may_see(row, access.towards_accounts(principal)):
         raise NotFound
     return row
 

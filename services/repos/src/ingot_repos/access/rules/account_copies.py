@@ -78,5 +78,6 @@ async def principal_of(identity: HttpIdentity, user_id: int) -> Principal:
         id=account.id,
         name=account.login,
         admin=account.admin,
+        granted_only=account.granted_only,
         organizations=await identity.memberships(account.id),
     )

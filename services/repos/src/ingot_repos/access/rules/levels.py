@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.security.principal import ANONYMOUS, Principal
+from ingot_chassis.security.principal import Principal
 from ingot_contracts.identity.teams import Team
 from ingot_contracts.identity.units import UNITS, Unit, level_in
 from ingot_contracts.repos.access import LEVELS, SERVED_UNITS, AccessLevel, Level, reaches
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
-from ingot_repos.catalog.store.states import Visibility
+from ingot_repos.catalog.store.states import AccountKind, Visibility
 from ingot_repos.catalog.store.viewers import Viewer
 
 RequiredLevel = Level | Literal["signed-in"]
@@ -23,7 +23,9 @@ def access_to(row: RepositoryRow, principal: Principal) -> AccessLevel:
     if principal.admin:
         return AccessLevel(level="owner")
     permissions = ["none"]
-    if not row.private and is_visible(row.owner_id, row.owner_visibility, principal):
+    if not (row.private or principal.granted_only) and is_visible(
+        row.owner_id, row.owner_visibility, principal
+    ):
         permissions.append("read")
     if principal.signed_in:
         membership = principal.organizations.get(row.owner_id)
@@ -82,12 +84,22 @@ def is_public(row: RepositoryRow) -> bool:
 
 
 def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
-    """Return whether ``principal`` may see an account."""
+    """Return whether ``principal`` may see an account by its visibility or as a member.
+
+    Restricted users may see every user, but of organizations only their own (``may_see``).
+    """
     if visibility == Visibility.PUBLIC or principal.admin:
         return True
     if visibility == Visibility.LIMITED:
         return principal.signed_in
     return principal.signed_in and (account_id == principal.id or account_id in principal.organizations)
+
+
+def may_see(row: AccountRow, principal: Principal) -> bool:
+    """Return whether ``principal`` may see a user or organization."""
+    if row.kind == AccountKind.ORGANIZATION and principal.granted_only:
+        return row.id in principal.organizations
+    return is_visible(row.id, row.visibility, principal)
 
 
 def suffices(level_: Level, required: RequiredLevel) -> bool:
@@ -179,11 +191,11 @@ def mode_of_creator(owner: AccountRow, principal: Principal) -> str:
 def require_may_create_in(organization: AccountRow, principal: Principal, *, any_member: bool) -> None:
     """Raise Denied unless ``principal`` may create repositories in the organization.
 
-    Raises NotFound if the organization is private and ``principal`` is not a member.
+    Raises NotFound if ``principal`` may not see the organization.
     """
     if may_create_in(organization, principal, any_member=any_member):
         return
-    if organization.visibility == Visibility.PRIVATE and organization.id not in principal.organizations:
+    if not may_see(organization, principal):
         raise NotFound
     words = "only owners and members of teams with this right may create repositories in the organization"
     raise Denied("only members of the organization may do that" if any_member else words)
@@ -194,7 +206,7 @@ def towards_accounts(principal: Principal) -> Principal:
 
     A token restricted to repositories acts as an anonymous caller there.
     """
-    return principal if principal.restricted_to is None else ANONYMOUS
+    return principal if principal.restricted_to is None else principal.unidentified()
 
 
 def require_unrestricted(principal: Principal) -> None:
@@ -236,6 +248,8 @@ def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
             if _opens(permission, units)
         ],
         restricted_to=principal.restricted_to,
+        public_only=principal.public_only,
+        granted_only=principal.granted_only,
     )
 
 

@@ -60,6 +60,7 @@ async def save(tx: Executor, source: Account) -> None:
         "active": source.active,
         "profile": source.written_profile(),
         "hide_activity": source.hide_activity,
+        "granted_only": source.granted_only,
     }
     statement = insert(tx, account).values(values)
     await tx.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
@@ -104,6 +105,12 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
     if not ids:
         return []
     return await fetch_all(db, select(account).where(account.c.id.in_(ids)), AccountRow)
+
+
+async def list_granted_only(db: Executor, ids: Collection[int]) -> list[int]:
+    """Return those of ``ids`` that are restricted users."""
+    statement = select(account.c.id).where(any_of(account.c.id, "ids"), account.c.granted_only)
+    return [row.id for row in await fetch_all(db, statement, _IdRow, ids=list(ids))]
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     cast,
+    false,
     func,
     literal_column,
     not_,
@@ -76,6 +77,8 @@ def _is_open(
     viewer: ViewerKind, private: ColumnElement[bool], visibility: ColumnElement[str]
 ) -> ColumnElement[bool]:
     """Return the condition for repositories that every viewer of this kind may see, without any grant."""
+    if viewer.granted_only:
+        return false()
     public_only = not viewer.signed_in or viewer.restricted
     return and_(private.is_(False), visibility.in_([PUBLIC] if public_only else [PUBLIC, LIMITED]))
 
@@ -88,7 +91,7 @@ def _more(viewer: ViewerKind) -> ColumnElement[int]:
     if _sees_all(viewer) or not viewer.signed_in:
         return _NONE
     reached: ColumnElement[bool] = any_of(repository.c.id, "viewer_repositories")
-    if not viewer.restricted:
+    if not viewer.restricted or viewer.public_only:
         of_viewer = collaboration.c.user_id == bindparam("viewer_id", type_=BigId)
         ids = union(
             select(repository.c.id).where(any_of(repository.c.owner_id, "viewer_inside")),

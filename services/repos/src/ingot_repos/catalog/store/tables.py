@@ -47,6 +47,8 @@ account = Table(
     Column("active", Boolean, nullable=False, default=True),
     Column("profile", Text),  # see ``profile_fields``; null: not fetched yet
     Column("hide_activity", Boolean),  # null: not fetched yet, and hidden until then
+    # A restricted user, who reads nothing because it is public.
+    Column("granted_only", Boolean, nullable=False, default=False, server_default=false()),
 )
 
 repository = Table(

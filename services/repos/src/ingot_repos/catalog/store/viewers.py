@@ -19,12 +19,17 @@ LIMITED: ColumnElement[str] = literal_column("'limited'")
 
 
 class ViewerKind(NamedTuple):
-    """The properties of a viewer that change the SQL condition."""
+    """The properties of a viewer that change the SQL condition.
+
+    ``public_only`` is set only together with ``granted_only``. For others it changes nothing.
+    """
 
     signed_in: bool = False
     admin: bool = False
     in_teams: bool = False
     restricted: bool = False
+    public_only: bool = False
+    granted_only: bool = False
 
 
 NOBODY = ViewerKind()
@@ -34,7 +39,8 @@ class Viewer(msgspec.Struct, frozen=True):
     """The caller in SQL.
 
     ``inside`` are the caller's organizations. ``entire`` are the organizations in which the caller sees every
-    repository. For repositories outside ``restricted_to`` the caller counts as anonymous.
+    repository. For repositories outside ``restricted_to`` the caller counts as anonymous. With
+    ``granted_only`` no repository is visible because it is public.
     """
 
     id: int = 0
@@ -43,10 +49,19 @@ class Viewer(msgspec.Struct, frozen=True):
     inside: list[int] = []
     teams: list[int] = []
     restricted_to: list[int] | None = None
+    public_only: bool = False
+    granted_only: bool = False
 
     @property
     def kind(self) -> ViewerKind:
-        return ViewerKind(bool(self.id), self.admin, bool(self.teams), self.restricted_to is not None)
+        return ViewerKind(
+            signed_in=bool(self.id),
+            admin=self.admin,
+            in_teams=bool(self.teams),
+            restricted=self.restricted_to is not None,
+            public_only=self.public_only and self.granted_only,
+            granted_only=self.granted_only,
+        )
 
     def values(self, name: str = "viewer") -> dict[str, Any]:
         """Return the parameters of conditions for this kind of viewer."""
@@ -64,9 +79,13 @@ def visible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
     if kind.restricted:
         readable = visible(kind._replace(restricted=False), name)
         named = and_(any_of(repository.c.id, f"{name}_repositories"), readable)
-        return or_(named, visible(NOBODY))
+        if kind.public_only:
+            return or_(named, and_(visible(NOBODY), readable))
+        return named if kind.granted_only else or_(named, visible(NOBODY))
     if kind.admin:
         return IS_CREATED
+    if kind.granted_only:
+        return and_(IS_CREATED, accessible(kind, name)) if kind.signed_in else false()
     open_owner: ColumnElement[bool] = account.c.visibility == PUBLIC
     if kind.signed_in:
         open_owner = or_(account.c.visibility.in_([PUBLIC, LIMITED]), any_of(account.c.id, f"{name}_inside"))

@@ -12,6 +12,7 @@ from ingot_contracts.repos.merges import OfficialReviewers
 from ingot_repos.access.rules.account_copies import AccountCopies
 from ingot_repos.access.rules.levels import has_everything, writes_code
 from ingot_repos.access.store import collaborations
+from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import AccountKind, Visibility
 from ingot_repos.clients.identity import HttpIdentity
@@ -61,20 +62,29 @@ async def _with_access(
     *,
     writes: bool,
 ) -> list[int]:
-    """Return the accounts that may read the repository, or write to it with ``writes``."""
+    """Return the accounts that may read the repository, or write to it with ``writes``.
+
+    Restricted users read nothing because it is public: only what they were given counts.
+    """
     if not ids:
         return []
-    if not writes and not row.private and row.owner_visibility != Visibility.PRIVATE:
-        others = set(ids)
-    else:
-        others = {row.owner_id, *await identity.administrators()}
+    is_open, to_members = not writes and not row.private, row.owner_visibility == Visibility.PRIVATE
+    readers, restricted, others = set[int](), set[int](), set[int]()
+    if is_open:
+        await copies.fetch_missing(ids)
+        async with db.read() as reader:
+            restricted.update(await accounts.list_granted_only(reader, ids))
+        readers.update(() if to_members else ids)
+    if not is_open or to_members or restricted:
+        others.update([row.owner_id], await identity.administrators())
         if row.owner_kind == AccountKind.ORGANIZATION:
-            others |= set(
+            others.update(
                 await identity.members_of_teams(row.owner_id, sorted(granted), write=writes, units=["code"])
             )
-        if not writes and not row.private:
+        if is_open and to_members:
             query = FindMembers(ids=sorted(set(ids) - others))
-            others.update(await identity.find_members(row.owner_id, query))
+            readers.update(await identity.find_members(row.owner_id, query))
+    others |= readers - restricted
     await copies.fetch_missing(others.intersection(ids))
     async with db.read() as reader:
         return await collaborations.list_ids_with_access(
