@@ -82,6 +82,7 @@ SOURCE = {
         "subject_claim": "sub", "groups_from": "sign_in",
         "first_sign_in": "link", "trust_second_factor": False, "sign_out_there": True, "clock_skew": 60,
         "group_team_map": {"developers": {"crew": ["coders", "testers"]}}, "admin_groups": [],
+        "restricted_groups": ["contractors"],
     },
 }  # fmt: skip
 ANSWERS = {
@@ -304,9 +305,10 @@ FILLED = (
     ("/org/crew/settings/teams/1", "", "Add member", {"login": "zoe"}),
     ("/org/crew/settings/teams/1", "", "Invite person", {"email": "z@x.example"}),
     ("/org/crew/settings/teams/1", "", "Add repository", {"repository": "other"}),
-    ("/admin/users", "", "Create account", {"username": "zoe", "email": "a@b.example", "full_name": "Z"}),
+    ("/admin/users", "", "Create account", {"username": "zoe", "email": "a@b.example", "full_name": "Z",
+                                          "restricted": "1"}),
     ("/admin/users/bob", "", "Save", {"full_name": "B", "email": "a@b.example", "admin": "1",
-                                      "prohibit_login": "1"}),
+                                      "prohibit_login": "1", "restricted": "1"}),
     ("/admin/users/bob", "", "Rename", {"new_name": "robert"}),
     ("/admin/users/bob", "", "Delete account", {"typed": "other"}),
     ("/ann/demo/settings/collaboration", "", "Save", {"login": "zoe", "permission": "admin"}),

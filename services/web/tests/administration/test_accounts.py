@@ -17,7 +17,7 @@ async def test_an_address_that_is_not_typed_stays_as_it_is(pages, forge):
     await pages.submit(PAGE, "Save", to=PAGE, email=" bob@example.org ")
 
     first, second = (body for _, _, body in forge.sent)
-    assert first == {"full_name": "Bob", "admin": False, "prohibit_login": False}
+    assert first == {"full_name": "Bob", "admin": False, "prohibit_login": False, "restricted": False}
     assert second["email"] == "bob@example.org"
 
 
@@ -76,3 +76,16 @@ async def test_people_are_searched_and_the_words_stay_on_the_next_page(pages, fo
 async def test_the_page_of_a_person_leads_to_what_they_did(pages, forge):
     forge.answers["/users/bob"] = {**ANN_USER, "login": "bob", "is_admin": False}
     assert 'href="/admin/audit?actor=bob"' in (await pages.get(PAGE, ROOT)).text
+
+
+async def test_restricted_users_have_a_badge_and_a_box(pages, forge):
+    person = {**ANN_USER, "login": "bob", "is_admin": False, "restricted": True}
+    forge.answers |= {
+        "/users/bob": person,
+        "/admin/users": [person, person | {"login": "cy", "restricted": False}],
+    }
+    assert (await pages.get("/admin/users", ROOT)).text.count(">Restricted</span>") == 1
+    await pages.submit(PAGE, "Save", to=PAGE, caller=ROOT)
+    assert forge.sent[-1][2]["restricted"] is True
+    await pages.submit(PAGE, "Save", to=PAGE, caller=ROOT, restricted=[])
+    assert forge.sent[-1][2]["restricted"] is False

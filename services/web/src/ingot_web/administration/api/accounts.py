@@ -48,11 +48,10 @@ async def _people_page(request: WebRequest, form: Form, problem: ApiError | None
 async def add_person(request: WebRequest) -> Response[Any]:
     """Create an account."""
     form = await request.sent_form()
-    body = {name: form.text(name) for name in ("username", "email", "full_name")}
+    body: dict[str, Any] = {name: form.text(name) for name in ("username", "email", "full_name")}
+    body |= {"password": form.get("password", ""), "restricted": form.has("restricted")}
     try:
-        await request.forge.send(
-            "POST", "identity", "/admin/users", body | {"password": form.get("password", "")}
-        )
+        await request.forge.send("POST", "identity", "/admin/users", body)
     except ApiError as error:
         return await _people_page(request, form, error)
     return request.redirect(f"/admin/users{at(form.text('username'))}")
@@ -92,6 +91,7 @@ async def change_person(request: WebRequest, username: str) -> Response[Any]:
                     "full_name": form.text("full_name"),
                     "admin": form.has("admin"),
                     "prohibit_login": form.has("prohibit_login"),
+                    "restricted": form.has("restricted"),
                 }
                 if form.text("email"):
                     body["email"] = form.text("email")

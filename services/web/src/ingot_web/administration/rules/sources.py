@@ -7,8 +7,8 @@ from ingot_chassis.errors import Invalid
 from ingot_web.forms.rules.fields import Form
 
 WORDS = ("scopes", "allowed_domains")
-LINES = ("required_values", "required_groups", "admin_groups")
-DIRECTORY_LINES = ("required_groups", "admin_groups")
+LINES = ("required_values", "required_groups", "admin_groups", "restricted_groups")
+DIRECTORY_LINES = ("required_groups", "admin_groups", "restricted_groups")
 TEXTS = (
     "issuer",
     "client_id",
