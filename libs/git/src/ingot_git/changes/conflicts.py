@@ -1,7 +1,7 @@
 """Conflicts of a merge as texts to choose from, and the merge commit with the chosen texts.
 
-Only conflicts in text files, and files that one side deleted, can be resolved here. Everything else, such as
-renames on both sides, binary files and submodules, needs a clone.
+Only conflicts in text files, and files that one side deleted, can be resolved with this module. Everything
+else, such as renames on both sides, binary files and submodules, must be merged in a clone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _NAMES = {b"<": "ours", b"|": "base", b"=": "theirs"}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines of a merged text. If ``is_conflict``, they are in three versions; else only ``text`` is set."""
+    """Lines of a merged text. A conflict has three versions of its lines. Other parts have only ``text``."""
 
     text: str = ""
     is_conflict: bool = False
@@ -53,7 +53,7 @@ class Part:
 class ConflictedFile:
     """A file in conflict. ``deleted`` is the side that deleted it, ours or theirs; empty if both have it.
 
-    ``obstacle`` is the reason if it cannot be resolved here; then there are no parts.
+    ``obstacle`` is the reason why it cannot be resolved here, or empty. A file with an obstacle has no parts.
     """
 
     path: str
@@ -64,10 +64,10 @@ class ConflictedFile:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """The files in conflict of a merge of ``base`` into a branch, both as full ids. None: it is clean.
+    """The files in conflict of a merge of ``base`` into ``head`` (full ids); no files if the merge is clean.
 
-    ``obstacle`` is the reason if they cannot be resolved here. The files are then named as far as they are
-    known.
+    ``obstacle`` is the reason why they cannot be resolved here, or empty. With an obstacle ``files`` may be
+    incomplete.
     """
 
     head: str
@@ -89,8 +89,8 @@ def find_conflicts(
     Raises:
         RefMoved: the head ref has another id.
         MergeTooExpensive: git needs too much CPU time.
-        ObjectNotFound: one of them is not a commit of this repository.
-        GitFailed, GitTimedOut: git could not merge them.
+        ObjectNotFound: one of the ids is not a commit of this repository.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     _require(repo, base, head_ref, expected_head, base)
     budget = CpuBudget(CPU_SECONDS)
@@ -132,10 +132,10 @@ def resolve_conflicts(
 
     Raises:
         RefMoved: a branch has another id.
-        MergeConflict: the files in conflict are others, or cannot be resolved here. The subclass
-            MergeTooExpensive: git needs too much CPU time.
-        ObjectNotFound: one of them is not a commit of this repository.
-        GitFailed, GitTimedOut: git could not merge them.
+        MergeConflict: ``texts`` has other files than the conflict, or a file cannot be resolved here.
+            The subclass MergeTooExpensive: git needs too much CPU time.
+        ObjectNotFound: one of the ids is not a commit of this repository.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     _require(repo, base, head_ref, expected_head, expected_base)
     with staged(repo) as view:
@@ -185,9 +185,9 @@ def _trees(view: ScratchRepository, *commits: str) -> list[str]:
 def _obstacle_of(
     view: ScratchRepository, trees: Sequence[str], path: bytes, stages: Mapping[int, Stage]
 ) -> str:
-    """Return the reason why a conflict cannot be resolved here; empty if it can.
+    """Return the reason why a conflict cannot be resolved here; empty if it can be resolved.
 
-    ``trees`` are those of both sides. If one side has a folder of its name, git gives the file another path.
+    ``trees`` are the tree ids of both sides. git renames a file if one side has a folder of that name.
     """
     if not all(stage.mode in _FILES for stage in stages.values()):
         return "it is a link or a submodule on one side"
@@ -266,9 +266,10 @@ def _is_text(content: bytes) -> bool:
 
 
 def _parts(merged: bytes, contents: Mapping[int, bytes]) -> tuple[Part, ...]:
-    """Return the parts of a merged text. If it has no conflict markers, all of its lines are one conflict.
+    """Return the parts of a merged text. Without conflict markers, the whole file is one conflict.
 
-    That happens for files that an attribute excludes from merging, and if only modes conflict.
+    A file has no markers if an attribute excludes it from merging, or if only modes conflict. Markers do not
+    count if a version of the file contains such lines itself.
     """
     parts = _parsed(merged)
     if any(part.is_conflict for part in parts) and not any(map(_has_markers, contents.values())):

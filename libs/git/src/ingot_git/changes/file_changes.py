@@ -1,7 +1,7 @@
 """Changes files of a branch in the bare repository: writes blobs, their trees, and a commit.
 
 This module moves no refs. The caller moves the branch and expects the commit that the changes are based on.
-So of two concurrent changes one fails and is repeated on top of the other.
+So one of two concurrent changes fails, and is repeated on top of the other.
 """
 
 import re
@@ -45,9 +45,10 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit of changes to ``branch``, written to ``new_branch``. ``force`` overwrites it.
+    """A commit of changes to ``branch``, written to ``new_branch``.
 
-    If ``signer`` takes the place of a committer who is not the author, the message names that committer.
+    With ``force`` an existing ``new_branch`` is overwritten. A ``signer`` replaces the committer. If the
+    replaced committer is not the author, a trailer of the message names the committer.
     """
 
     branch: str
@@ -84,9 +85,9 @@ def prepare_commit(repo: pygit2.Repository, new: NewCommit) -> PreparedCommit:
     """Write the commit of the changes.
 
     Raises:
-        RefNotFound: there is no such branch, and the repository is not empty.
-        ChangeRefused: a change does not apply.
-        UnsafeObject: a push may not contain such a file.
+        RefNotFound: the branch does not exist, and the repository is not empty.
+        ChangeRefused: a change does not apply, or ``new_branch`` exists.
+        UnsafeObject: a push may not contain one of the files.
     """
     tip, expected = branch_tips(repo, new.branch, new.new_branch, force=new.force)
     root = commit_info(repo, tip).tree if tip else None
@@ -109,9 +110,13 @@ def prepare_commit(repo: pygit2.Repository, new: NewCommit) -> PreparedCommit:
 
 
 def branch_tips(repo: pygit2.Repository, branch: str, new_branch: str, *, force: bool) -> tuple[str, str]:
-    """Return the base commit of a change, empty if none, and the expected value of the new branch.
+    """Return the ids of the base commit and of the current tip of ``new_branch``.
 
-    Raises RefNotFound, ChangeRefused.
+    The base is empty in an empty repository. The tip is all zeros if ``new_branch`` does not exist.
+
+    Raises:
+        RefNotFound: ``branch`` does not exist, and the repository is not empty.
+        ChangeRefused: another branch ``new_branch`` exists, and ``force`` is False.
     """
     tip = ref_target(repo, BRANCHES + branch)
     if tip is None and not is_empty(repo):
@@ -159,7 +164,7 @@ def _content(repo: pygit2.Repository, tree: str, path: str, commit: str) -> Cont
 
 
 class _Folder:
-    """One folder that is being changed. ``entries`` are its own changes; None marks a removed entry."""
+    """One folder that is being changed. ``entries`` are its changed entries; None marks a removed entry."""
 
     def __init__(self, tree: pygit2.Tree | None) -> None:
         self._tree = tree
@@ -167,7 +172,10 @@ class _Folder:
         self.folders: dict[str, _Folder] = {}
 
     def entry(self, name: str) -> tuple[int, str] | None:
-        """Return mode and id after the changes; a changed folder has no id yet."""
+        """Return mode and id of an entry after the changes; None if it does not exist.
+
+        The id of a changed folder is empty, because the folder is not written yet.
+        """
         if name in self.folders:
             return (FOLDER, "") if self.folders[name].has_entries() else None
         if name in self.entries:
@@ -190,7 +198,7 @@ class _Folder:
 
     @writing()
     def write(self, repo: pygit2.Repository) -> str:
-        """Write the tree and return its id; empty if nothing is left in it."""
+        """Write the tree and return its id; empty if the folder has no entries left."""
         builder = repo.TreeBuilder(self._tree) if self._tree is not None else repo.TreeBuilder()
         for name, folder in self.folders.items():
             oid = folder.write(repo)

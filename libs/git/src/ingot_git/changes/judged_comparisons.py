@@ -1,4 +1,4 @@
-"""Comparisons that include merges by git."""
+"""Comparisons of a head with a branch, with a test merge by git if necessary."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ def compare_and_judge(
 ) -> Comparison:
     """Return the result of `compare_with_branch`, with ``clean`` always set. Blocks; may run git.
 
-    ``ignore_whitespace`` is as in `merge.merge`. Also raises GitFailed, GitTimedOut.
+    For ``ignore_whitespace`` see the module `merge`. Also raises GitFailed, GitTimedOut.
     """
     result = compare_with_branch(repo, head, base_branch=base_branch)
     if result.clean is not None:

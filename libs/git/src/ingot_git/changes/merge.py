@@ -1,7 +1,7 @@
 """Merges two histories in the bare repository like git (`tree_merges`), without a work tree and hooks.
 
 A merge first creates objects, which are published if there is no conflict. Then it moves the base ref by
-compare-and-swap. So of two merges, or a merge and a push, at the same moment, exactly one succeeds.
+compare-and-swap. So exactly one of two concurrent merges, or of a merge and a push, succeeds.
 
 With ``ignore_whitespace`` two changes do not conflict if one changes only the amount of whitespace in a line.
 The other change is taken (like ``-Xignore-space-change`` of git-merge(1)). Everything that merges without
@@ -41,7 +41,7 @@ class _Makers:
 class Mergeability:
     """The result of a test merge of two commits: clean, or the paths in conflict.
 
-    A merge that git cannot make within its limits is not clean, and no path is known.
+    A merge that exceeds git's limits is not clean, and has no paths.
     """
 
     clean: bool
@@ -61,9 +61,9 @@ def merge_inputs(repo: pygit2.Repository, head: str = "", *, base_ref: str, head
     """Return the inputs of merging ``head``, or else the target of ``head_ref``, into ``base_ref``.
 
     Raises:
-        RefNotFound: there is no ``base_ref``.
-        RefMoved: there is no ``head`` and no ``head_ref``.
-        ObjectNotFound: one of them is not a commit of this repository.
+        RefNotFound: ``base_ref`` does not exist.
+        RefMoved: ``head`` is empty, and ``head_ref`` does not exist.
+        ObjectNotFound: one of the ids is not a commit of this repository.
     """
     base, tip = ref_target(repo, base_ref), head or ref_target(repo, head_ref)
     if base is None:
@@ -79,8 +79,8 @@ def mergeable(
     """Test the merge of `head` into `base` (full ids). Blocks; costs grow with the changed files.
 
     Raises:
-        ObjectNotFound: one of them is not a commit of this repository.
-        GitFailed, GitTimedOut: git could not merge them.
+        ObjectNotFound: one of the ids is not a commit of this repository.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     if is_trivial(repo, base, head, merge_base(repo, base, head)):
         return Mergeability(clean=True)
@@ -98,7 +98,7 @@ def mergeable_heads(
     If git fails for a head, its result is the error.
 
     Raises:
-        ObjectNotFound: one of them is not a commit of this repository.
+        ObjectNotFound: one of the ids is not a commit of this repository.
         GitTimedOut: git takes too long.
     """
     with scratch(repo) as view:
@@ -132,7 +132,7 @@ def merge(
     """Merge `head` into `base_ref` and return the new target of the ref. Blocks.
 
     If the base already contains the head, nothing changes and the base is returned. So a merge is idempotent:
-    it can be repeated if its response was lost. Arguments and errors are as in `merged`.
+    it can be repeated if its response was lost. For arguments and errors see `merged`.
     """
     new = merged(
         repo,
@@ -178,7 +178,7 @@ def merged(
         style: `rebase` and `rebase-merge` replay the commits of head one by one, without merges. `squash`
             makes one commit of them. `fast-forward-only` makes none.
         message: message of the new commit; unused by `rebase` and `fast-forward-only`.
-        author: author of the new commit; replayed commits keep theirs.
+        author: author of the new commit; replayed commits keep their authors.
         committer: committer of every new commit.
         ignore_whitespace: see the module.
         signer: signs every new commit, and becomes its committer.
@@ -186,10 +186,10 @@ def merged(
 
     Raises:
         RefMoved: the base ref has another id; nothing changed.
-        MergeConflict: the two cannot be merged automatically; nothing changed. The subclass
-            MergeTooExpensive: it needs more than ``cpu_seconds``.
-        ObjectNotFound: one of them is not a commit of this repository.
-        GitFailed, GitTimedOut: git could not merge them.
+        MergeConflict: git cannot merge the commits automatically; nothing changed. The subclass
+            MergeTooExpensive: the merge needs more than ``cpu_seconds``.
+        ObjectNotFound: one of the ids is not a commit of this repository.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     if ref_target(repo, base_ref) != expected_base:
         raise RefMoved("the base ref has moved")
@@ -236,9 +236,9 @@ def update(
 
     Raises:
         RefMoved: the head ref has another id.
-        MergeConflict: the two cannot be merged automatically.
-        ObjectNotFound: one of them is not a commit of this repository.
-        GitFailed, GitTimedOut: git could not merge them.
+        MergeConflict: git cannot merge the commits automatically.
+        ObjectNotFound: one of the ids is not a commit of this repository.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     if ref_target(repo, head_ref) != expected_head:
         raise RefMoved("the head ref has moved")
@@ -288,7 +288,7 @@ def follow(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Two commits to merge, and one of their merge bases (full id)."""
+    """Two commits to merge, and the full id of one of their merge bases; None if they have none."""
 
     ours: pygit2.Commit
     theirs: pygit2.Commit
@@ -326,9 +326,9 @@ def _rebase(
     cpu_seconds: float,
     merge_message: str | None = None,
 ) -> str:
-    """Replay the commits of theirs on ours and return the new tip, or a merge of it with ``merge_message``.
+    """Replay the commits of theirs on ours. Return the new tip.
 
-    Raises MergeConflict.
+    With ``merge_message`` return a merge commit of ours and the new tip. Raises MergeConflict.
     """
     ours, theirs = str(sides.ours.id), str(sides.theirs.id)
     is_ahead = sides.ancestor == ours

@@ -1,7 +1,8 @@
 """Commits patches (git-apply(1)) in the bare repository; git writes only temporary files.
 
-For a binary patch git takes the result by its id from anywhere in the repository. It ignores the content in
-the patch. So git gets only the files of the branch that the patch changes, and no other objects.
+git takes the result of a binary patch from any object of the repository with the result's id. It ignores
+the content in the patch. So git gets only the files of the branch that the patch changes, and no other
+objects.
 """
 
 import contextlib
@@ -43,9 +44,10 @@ def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> P
     """Write the commit of a patch. Blocks; runs git.
 
     Raises:
-        RefNotFound: there is no such branch, and the repository is not empty.
-        ChangeRefused: the patch does not apply, or changes a path that may not be written.
-        UnsafeObject: a push may not contain such a file.
+        RefNotFound: the branch does not exist, and the repository is not empty.
+        ChangeRefused: the patch does not apply, or changes a path that may not be written. Or ``new_branch``
+            exists.
+        UnsafeObject: a push may not contain one of the files.
     """
     tip, expected = branch_tips(repo, new.branch, new.new_branch, force=new.force)
     with staged(repo) as view:
@@ -55,7 +57,10 @@ def prepare_patch(repo: pygit2.Repository, new: NewCommit, *, patch: bytes) -> P
 
 
 def _apply(repo: pygit2.Repository, tip: str, patch: bytes) -> str:
-    """Return the id of the tree after the patch. Reads only the files that the patch names."""
+    """Return the id of the tree after the patch. Reads only the files that the patch names.
+
+    Raises ChangeRefused.
+    """
     root = str(find_commit(repo, tip).tree_id) if tip else None
     with tempfile.TemporaryDirectory(prefix="ingot-patch-") as folder:
         path, objects = Path(folder) / "index", Path(folder) / "objects"
@@ -114,7 +119,7 @@ def _changed_tree(
 
 
 def _entries(repo: pygit2.Repository, root: str, names: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Return mode and id of the files, links and submodules with these names. Others do not exist."""
+    """Return mode and id of the files, links and submodules with these names. Skip other names."""
     entries: dict[str, tuple[int, str]] = {}
     for name in names:
         with contextlib.suppress(ObjectNotFound):
@@ -125,7 +130,7 @@ def _entries(repo: pygit2.Repository, root: str, names: Collection[str]) -> dict
 
 
 def _copy(source: pygit2.Odb, target: pygit2.Odb, oids: Collection[str]) -> None:
-    """Copy blobs from one store to another. Raises ChangeRefused when they are too large."""
+    """Copy blobs from one store to another. Raises ChangeRefused if they are too large."""
     if sum(source.read_header(oid)[1] for oid in oids) > _MOST_BYTES:
         raise ChangeRefused("patch", "", "changes files that are too large")
     for oid in oids:

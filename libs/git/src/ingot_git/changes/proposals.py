@@ -20,7 +20,10 @@ _T = TypeVar("_T")
 
 
 def split_target(repo: pygit2.Repository, target: str) -> tuple[str, str]:
-    """Split `<branch>/<topic>` into branch and topic; empty without such a branch, or without a topic."""
+    """Split `<branch>/<topic>` at an existing branch. Return branch and topic.
+
+    Both are empty if no such branch exists. The topic is empty if none is named.
+    """
     parts = target.split("/")
     for length in range(len(parts), 0, -1):
         branch = "/".join(parts[:length])
@@ -30,9 +33,9 @@ def split_target(repo: pygit2.Repository, target: str) -> tuple[str, str]:
 
 
 def current_tip(repo: pygit2.Repository, ref: str, base_branch: str) -> tuple[str, bool]:
-    """Return the commit at a ref (or 40 zeros), and True if it is obsolete.
+    """Return the object id at a ref, and True if it is obsolete. Return 40 zeros if the ref does not exist.
 
-    It is obsolete if the base branch contains it, or if it is no commit.
+    The id is obsolete if the base branch contains it, or if it is not a commit.
     """
     tip, base = ref_target(repo, ref), ref_target(repo, BRANCHES + base_branch)
     if tip is None:
@@ -52,7 +55,7 @@ def move_back(repo: pygit2.Repository, changes: Sequence[RefChange]) -> None:
 
 
 def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> CommitInfo | None:
-    """Return the commit with a full id; None if it is no commit, or if the base branch contains it."""
+    """Return the commit with this full id; None if it is not a commit, or if the base branch contains it."""
     base = ref_target(repo, BRANCHES + base_branch)
     try:
         info = commit_info(repo, oid)
@@ -72,9 +75,8 @@ async def with_proposal(
 ) -> _T:
     """Call ``act`` with the commit at ``ref`` and return its result.
 
-    ``keep_ref``, if not empty, is set to the commit (see `with_head`).
-
-    Raises: RefNotFound: the ref has no commit.
+    ``keep_ref``, if not empty, is set to the commit (see `with_head`). Raises RefNotFound if the ref has no
+    commit.
     """
 
     def proposed(repo: pygit2.Repository) -> str:

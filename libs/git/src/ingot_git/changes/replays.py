@@ -1,4 +1,4 @@
-"""Replays commits on another one (git-rebase(1), git-cherry-pick(1)), and reverts them (git-revert(1))."""
+"""Replays commits on another commit (git-rebase(1), git-cherry-pick(1)), and reverts them (git-revert(1))."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -36,15 +36,16 @@ def replay(
 ) -> str:
     """Replay the commits of ``head`` that ``base`` lacks on ``base`` (full ids). Return the new tip.
 
-    Blocks; may run git. A commit whose changes are already in the base is dropped, an empty commit is not.
-    Merges are skipped: their commits are replayed themselves. ``ancestor`` is a merge base. Signatures of the
-    originals would not fit the new commits; ``signer`` signs each of them.
+    Blocks; may run git. A commit whose changes are already in the base is dropped, but an empty commit is
+    kept. Merge commits are skipped, because the commits that they merge are replayed. ``ancestor`` is a merge
+    base. Signatures are not copied, because they would not fit the new commits. ``signer`` signs each new
+    commit.
 
     Raises:
-        MergeConflict: one of them cannot be replayed.
-        MergeTooExpensive: all of them together take more than ``cpu_seconds``.
-        GitFailed, GitTimedOut: git could not merge them.
-        SigningFailed: one of them cannot be signed.
+        MergeConflict: a commit cannot be replayed.
+        MergeTooExpensive: all commits together take more than ``cpu_seconds``.
+        GitFailed, GitTimedOut: git could not merge the commits.
+        SigningFailed: a commit cannot be signed.
     """
     key = (base, head, ignore_whitespace, cpu_seconds)
     if tree_merges.was_too_expensive(*key):
@@ -103,8 +104,8 @@ def merged_tree(view: ScratchRepository, base: str, ours: str, theirs: str) -> s
     """Return the merge of two trees with the common ancestor ``base`` (full ids). Blocks; may run git.
 
     Raises:
-        MergeConflict: they conflict.
-        GitFailed, GitTimedOut: git could not merge them.
+        MergeConflict: the trees conflict.
+        GitFailed, GitTimedOut: git could not merge the trees.
     """
     planned = plan_tree_merge(view, base, ours, theirs)
     if planned is not None:
@@ -121,9 +122,9 @@ def _commits_to_replay(
     ancestor: str | None,
     budget: CpuBudget,
 ) -> list[pygit2.Commit]:
-    """Return the commits to replay, oldest first. Skip those whose changes the base has, like git-rebase(1).
+    """Return the commits to replay, oldest first.
 
-    Raises GitTooExpensive.
+    Commits whose changes the base has are skipped, like in git-rebase(1). Raises GitTooExpensive.
     """
     line = None if ancestor is None else line_between(ancestor, head)
     if line is not None and ancestor is not None and not _may_have_same(view, base, ancestor, line, budget):
@@ -149,7 +150,7 @@ def _tree_before(commit: pygit2.Commit) -> str:
 def _marked(
     view: ScratchRepository, base: pygit2.Commit, head: pygit2.Commit, hidden: list[str], budget: CpuBudget
 ) -> dict[str, str]:
-    """Return the ids of commits that only one of both histories has, oldest first, with git's marks.
+    """Return the ids of commits that only one history has, oldest first, with git's marks.
 
     Commits with the same changes in both histories have the mark `_IN_BOTH`, also if they change nothing.
     ``hidden`` has ids of commits that both histories have. Merges are skipped. Raises GitTooExpensive.
@@ -175,7 +176,7 @@ def _may_have_same(
     line: list[pygit2.Commit],
     budget: CpuBudget,
 ) -> bool:
-    """True if a commit of the base may have the same changes as a commit of the line.
+    """True if a commit of the base may have the same changes as a commit in ``line``.
 
     Raises GitTooExpensive.
     """
@@ -205,8 +206,8 @@ def _may_have_same(
 def _changed_lines(view: ScratchRepository, commit: pygit2.Commit, path: str) -> Counter[bytes] | None:
     """Return the lines of a file that a commit adds, with their counts; removed lines have negative counts.
 
-    Return None if they are unknown. As in git, white space and line numbers do not matter. Lines that are
-    equal on both sides of a diff cancel out, so no diff is made.
+    Return None if the file is a submodule or too large. As in git, white space and line numbers do not
+    matter. Lines that are equal on both sides of a diff cancel out, so no diff is made.
     """
     before, after = _entry(commit.parents[0], path), _entry(commit, path)
     lines = Counter[bytes]()
@@ -221,9 +222,10 @@ def _changed_lines(view: ScratchRepository, commit: pygit2.Commit, path: str) ->
 
 
 def _first_change(view: ScratchRepository, commit: pygit2.Commit) -> str | None:
-    """Return the path of one file that a commit changes against its parent; None without a UTF-8 path.
+    """Return the path of one file that a commit changes against its parent.
 
-    Only the folders above this file are read: a few objects can hold billions of files.
+    Return None if the commit changes no file, or if the path is too deep or not UTF-8. Only the folders above
+    this file are read, because a few objects can describe billions of files.
     """
     trees: tuple[str | None, str | None] = str(commit.parents[0].tree_id), str(commit.tree_id)
     names: list[bytes] = []

@@ -18,12 +18,13 @@ from ingot_git.storage.scratch import ScratchRepository, staged
 
 
 def prepare_revert(repo: pygit2.Repository, new: NewCommit, *, oid: str) -> PreparedCommit:
-    """Write a commit that reverts the commit ``oid`` (full id), for a merge against its first parent.
+    """Write a commit that reverts the commit ``oid`` (full id). A merge is reverted against its first parent.
 
     Raises:
-        RefNotFound: there is no such branch.
-        ObjectNotFound: there is no such commit.
-        ChangeRefused: later commits changed the same lines, or the branch has none of the changes.
+        RefNotFound: the branch does not exist.
+        ObjectNotFound: the commit does not exist.
+        ChangeRefused: later commits changed the same lines, or the branch has none of the changes. Or
+            ``new_branch`` exists.
     """
     tip, expected = branch_tips(repo, new.branch, new.new_branch, force=new.force)
     with staged(repo) as view:

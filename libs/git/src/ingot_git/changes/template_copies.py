@@ -1,4 +1,4 @@
-"""Copies the files of a template into a new repository, and fills in names as the template says."""
+"""Copies the files of a template into a new repository, and fills in names where the template asks for it."""
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def copy_template(
     ``fill`` is applied to contents and paths of files that match a pattern in ``PATTERNS``.
 
     Raises:
-        RefNotFound: there is no such branch.
+        RefNotFound: ``source_branch`` does not exist.
         RepositoryDamaged: an object of the template is missing.
         OutputTooLarge: the template is too large.
         UnsafeObject: a push may not contain a file of the template.
@@ -108,7 +108,7 @@ def _read(template: pygit2.Repository, oid: pygit2.Oid) -> bytes:
 
 
 def _patterns(template: pygit2.Repository, tree: str) -> list[str]:
-    """Return the patterns in the template's `PATTERNS` file. Raises OutputTooLarge."""
+    """Return the patterns in the template's `PATTERNS` file; none if it is missing. Raises OutputTooLarge."""
     try:
         oid = entry_at(template, tree, PATTERNS).oid
         if template.odb.read_header(oid)[1] > MOST_PATTERN_BYTES:

@@ -1,7 +1,7 @@
 """Merges with git-merge-tree(1), for many heads in one process: the tree, or the paths in conflict.
 
 git reads ``.gitattributes`` from a work tree, for example ``-merge`` and ``merge=union``. A bare repository
-has none. So git gets a folder with the attributes of our side, as in a checkout, and no other files.
+has none. So git gets a folder with the attributes of our side, like in a checkout, and no other files.
 Attributes can name merge drivers, but none is configured.
 """
 
@@ -69,7 +69,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class MergedTree:
-    """The id of a merged tree, or None and the paths in conflict, as far as they are known."""
+    """The id of a merged tree, or None and the known paths in conflict."""
 
     tree: str | None
     conflicts: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class MergedTree:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A version of a file in conflict. Its number is 1 for the ancestor, 2 for ours, 3 for theirs."""
+    """A version of a file in conflict: its mode and blob id."""
 
     mode: bytes
     oid: str
@@ -85,10 +85,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class ConflictedTree:
-    """A merged tree, in which files in conflict have conflict markers, and the versions of these files.
+    """A merged tree, whose files in conflict have conflict markers, and the versions of these files.
 
-    ``stages`` has the versions by path and number. It is empty for a clean merge, and for a conflict that is
-    in no file: git may not know where to move a new file.
+    ``stages`` has the versions by path and number: 1 for the ancestor, 2 for ours, 3 for theirs. It is empty
+    for a clean merge, and for a conflict in no file: git may be unable to decide where to move a new file.
     """
 
     is_clean: bool
@@ -112,8 +112,8 @@ def merge_heads(
 ) -> list[Result]:
     """Merge each of the heads into ``ours`` (full ids of commits). Blocks; runs git.
 
-    Return a result or an error per head. A merge that is too expensive is remembered, so it fails at once
-    when it is tried again.
+    Return a result or an error for each head. A merge that is too expensive is cached for an hour, and fails
+    immediately in this time.
 
     Args:
         view: gets the objects.
@@ -164,8 +164,8 @@ def merge_with_ancestor(
 ) -> Result:
     """Merge two trees with the common ancestor tree ``base`` (full ids). Blocks; runs git.
 
-    git-merge-tree(1) has ``--merge-base`` only since 2.40. So temporary commits are created, whose only merge
-    base has the tree ``base``.
+    git-merge-tree(1) before 2.40 lacks the option ``--merge-base``. So temporary commits are created, whose
+    only merge base has the tree ``base``.
 
     Raises:
         GitTimedOut: git takes too long.
@@ -188,7 +188,8 @@ def merge_change(
 ) -> Result:
     """Merge the changes of a commit against its parent into the tree of another. Blocks; runs git.
 
-    Like `merge_with_ancestor` with the trees, but the parent is the merge base of one temporary commit.
+    This is like `merge_with_ancestor` with the trees. But if the commit has one parent, the parent is the
+    merge base, and only one temporary commit is written.
     """
     if len(change.parent_ids) != 1:
         trees = (EMPTY_TREE, str(onto.tree_id), str(change.tree_id))
@@ -208,8 +209,8 @@ def merge_with_conflicts(
     (``zdiff3``). A file whose attributes set another size has markers of that size.
 
     Raises:
-        MergeTooExpensive: git needs more than the budget, or prints too much. This is remembered.
-        GitFailed, GitTimedOut: git could not merge them.
+        MergeTooExpensive: git needs more than the budget, or prints too much. This is cached for an hour.
+        GitFailed, GitTimedOut: git could not merge the commits.
     """
     if was_too_expensive(ours, theirs, False, budget.seconds):
         raise MergeTooExpensive
@@ -239,7 +240,7 @@ def merge_with_conflicts(
 
 
 def clean_tree(result: Result) -> str:
-    """Return the tree of a merge. Raises MergeConflict, GitFailed."""
+    """Return the tree of a clean merge. Raises MergeConflict, or the error in ``result``."""
     if not isinstance(result, MergedTree):
         raise result
     if result.tree is None:
@@ -258,7 +259,7 @@ def _merge_one(
 ) -> Result:
     """Merge one head within the budget.
 
-    ``result`` is the conflict of a normal merge if only ``ignore_whitespace`` is left to try, else None.
+    ``result`` is None, or the conflict of a merge that must be tried again with ``ignore_whitespace``.
     """
     try:
         if result is None:
@@ -347,7 +348,7 @@ def _merge_ignoring_whitespace(
     config: Sequence[tuple[str, str]],
     budget: CpuBudget,
 ) -> Result:
-    """Merge with git-merge(1) and ``-Xignore-space-change``. Return ``conflict`` if it fails, too.
+    """Merge with git-merge(1) and ``-Xignore-space-change``. Return ``conflict`` if it conflicts, too.
 
     git-merge-tree(1) lacks this option. git-merge(1) needs an index of all files, and a work tree with only
     the files that the merge changes.
@@ -375,9 +376,10 @@ def _merge_ignoring_whitespace(
 
 @contextmanager
 def _checked_out(view: ScratchRepository, ours: str, heads: Sequence[str]) -> Iterator[Path | None]:
-    """Yield a work tree with the attributes that may apply to files changed on both sides, or None.
+    """Yield a work tree with the attributes that may apply to files changed on both sides.
 
-    A file counts as changed if it differs in a head, or if ours has no file of its name.
+    Yield None if there are no such attributes. A file counts as changed if it differs in a head, or if ours
+    has no file of its name.
     """
     attributes = _attributes(view, ours, heads)
     if not attributes:
@@ -389,7 +391,10 @@ def _checked_out(view: ScratchRepository, ours: str, heads: Sequence[str]) -> It
 
 
 def _write_attributes(view: ScratchRepository, work: Path, attributes: dict[bytes, bytes]) -> None:
-    """Write attribute files into a work tree. Raises GitTooExpensive if they are too many or too large."""
+    """Write attribute files into a work tree; skip a file that is too large.
+
+    Raises GitTooExpensive if the files are too many, too deep, or too large together.
+    """
     sizes = {path: view.odb.read_header(oid.hex())[1] for path, oid in attributes.items()}
     read = {path: oid for path, oid in attributes.items() if sizes[path] <= _LARGEST_ATTRIBUTES}
     if (
@@ -405,9 +410,10 @@ def _write_attributes(view: ScratchRepository, work: Path, attributes: dict[byte
 
 
 def _attributes(repo: pygit2.Repository, ours: str, heads: Sequence[str]) -> dict[bytes, bytes]:
-    """Return the attribute files of ours by path. Only folders that differ from the tree of a head are read.
+    """Return the ids of the attribute files of ours by path.
 
-    Raises GitTooExpensive if too many folders differ.
+    Only folders that differ from the tree of a head are read. Raises GitTooExpensive if too many folders
+    differ.
     """
     folders = cache(partial(_Folder.read, repo))
     attributes: dict[bytes, bytes] = {}
