@@ -184,9 +184,9 @@ def create_app(
     peers: Peers | None = None,
     own_urls: Sequence[str] | None = None,
 ) -> Litestar:
-    """The app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError.
+    """Return the app of identity. It calls no other service, so ``peers`` stays empty. Raises SettingsError.
 
-    ``own_urls``: addresses of Ingot; None: those of the settings.
+    ``own_urls``: URLs of Ingot; None means the URLs in the settings.
     """
 
     async def own_keys() -> Jwks:

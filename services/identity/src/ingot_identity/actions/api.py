@@ -1,4 +1,4 @@
-"""Routes of the variables of Actions of the caller and of organizations, for external CI systems."""
+"""Routes for variables of Actions, for external CI systems. They belong to the caller or an organization."""
 
 from litestar import MediaType, Response, delete, get, post, put
 
@@ -49,7 +49,7 @@ async def get_own_variable(request: IdentityRequest, name: str) -> ActionVariabl
     media_type=MediaType.TEXT,
 )
 async def create_own_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
-    """Add a variable to the caller's. Answers 409 if the name is taken."""
+    """Add a variable to the caller. The status is 409 if the name is taken."""
     async with request.db.transaction() as tx:
         await action_variables.create(tx, request.principal.id, name, data)
 
@@ -106,7 +106,7 @@ async def get_variable(request: IdentityRequest, name: str) -> ActionVariable:
     media_type=MediaType.TEXT,
 )
 async def create_variable(request: IdentityRequest, name: str, data: CreateActionVariable) -> None:
-    """Add a variable to an organization. Answers 409 if the name is taken."""
+    """Add a variable to an organization. The status is 409 if the name is taken."""
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, request.organization.id)
         await action_variables.create(tx, request.organization.id, name, data)

@@ -33,7 +33,7 @@ class ActionVariableRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, *, name: str, value: str, description: str) -> bool:
-    """Insert a variable. Return False if the account already has one of that name."""
+    """Insert a variable. Return False if the account already has a variable with this name."""
     values = {"account_id": account_id, "name": name, "value": value, "description": description}
     statement = insert(db, action_variable).values(values).on_conflict_do_nothing()
     return (await db.execute(statement.returning(action_variable.c.id))).first() is not None
@@ -51,7 +51,7 @@ async def get(db: Executor, account_id: int, name: str) -> ActionVariableRow | N
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[ActionVariableRow], int]:
-    """List the variables of an account in the order of creation."""
+    """Return a page of the variables of an account, oldest first, and their number."""
     statement = select(action_variable).where(action_variable.c.account_id == account_id)
     return await fetch_page(db, statement, page, ActionVariableRow, action_variable.c.id)
 

@@ -1,6 +1,6 @@
 """Routes for pictures of accounts: uploaded, or a pattern generated from the digest in the URL.
 
-No external service gets email addresses.
+Email addresses are sent to no external service.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ async def avatar(request: IdentityRequest, digest: str) -> Response[Any]:
     status_code=204,
 )
 async def upload_own_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
-    """Upload a picture of the caller. It replaces the earlier one."""
+    """Upload a picture of the caller. It replaces the current picture."""
     await _save_own(request, read_picture(data.image, request.settings.avatar_bytes))
 
 
@@ -73,7 +73,7 @@ async def delete_own_avatar(request: IdentityRequest) -> None:
     status_code=204,
 )
 async def upload_avatar(request: IdentityRequest, data: UploadAvatar) -> None:
-    """Upload a picture of the organization. It replaces the earlier one."""
+    """Upload a picture of the organization. It replaces the current picture."""
     await _save(request, read_picture(data.image, request.settings.avatar_bytes))
 
 

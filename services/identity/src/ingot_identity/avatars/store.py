@@ -30,7 +30,7 @@ async def save(db: Executor, account_id: int, *, digest: str, media_type: str, c
 
 
 async def get(db: Executor, digest: str) -> AvatarRow | None:
-    """Return the picture with that digest, of any account."""
+    """Return the picture with this digest, or None. It may belong to any account."""
     return await fetch_first(db, select(avatar).where(avatar.c.digest == digest).limit(1), AvatarRow)
 
 

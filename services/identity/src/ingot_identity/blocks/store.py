@@ -54,7 +54,7 @@ async def exists_between(db: Executor, account_id: int, other_id: int) -> bool:
 
 
 async def list_page(db: Executor, blocker_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of the users whom the account blocks, in the order of the blocks."""
+    """Return a page of the users whom the account blocks, earliest block first."""
     statement = select(account).join(block, block.c.blocked_id == account.c.id)
     ids = select(block.c.id).where(block.c.blocker_id == blocker_id)
     return await fetch_page(db, statement, page, AccountRow, block.c.id, ids=ids)

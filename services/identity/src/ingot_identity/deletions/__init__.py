@@ -1,1 +1,1 @@
-"""Deletion of accounts, and restoration of an account that owns a repository after all."""
+"""Deletion of accounts. An account is restored if a later event shows that it owns a repository."""

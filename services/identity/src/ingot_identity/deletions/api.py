@@ -38,8 +38,9 @@ class Purge(msgspec.Struct):
 async def delete_user(request: IdentityRequest, purge: bool = False) -> Response[Purge | None]:
     """Delete a user who owns no repositories and is in no organization.
 
-    With `purge` the user leaves organizations. Repositories of the user are deleted, and so are organizations
-    without another owner. If that takes longer, the status is 202, and the user can no longer sign in.
+    With `purge` the user leaves all organizations, and the user's repositories are deleted. Organizations
+    without another owner are deleted, too. If the deletion takes longer than the request, the status is 202.
+    The user can no longer sign in then.
     """
     account, patience = request.account, request.settings.deletion_patience
     if not purge:
@@ -62,7 +63,7 @@ async def delete_user(request: IdentityRequest, purge: bool = False) -> Response
     tags=["admin"],
 )
 async def get_purge(request: IdentityRequest) -> Purge:
-    """Return the progress of the deletion of a user with all repositories. Answers 404 without one."""
+    """Return the progress of the deletion of a user with `purge`. The status is 404 if none is running."""
     progress = await _progress(request, request.account.id)
     if progress is None:
         raise NotFound

@@ -15,7 +15,10 @@ from ingot_identity.deletions import rules as account_deletion
     status_code=204,
 )
 async def save_ownership(request: IdentityRequest, repository_id: int, data: Ownership) -> None:
-    """Store the owner of a repository, whose account then cannot be deleted. 404 if it is already deleted."""
+    """Store the owner of a repository, whose account then cannot be deleted.
+
+    404 if the account is deleted.
+    """
     async with request.db.transaction() as tx:
         await account_deletion.save_ownership(tx, repository_id, data)
 

@@ -1,13 +1,13 @@
-"""Deletion of accounts, and restoration of an account that owns a repository after all.
+"""Deletion of accounts. An account is restored if a later event shows that it owns a repository.
 
 An account that owns repositories cannot be deleted. identity has a copy of the owners. repos sends it with
-each new repository and each change of owner (``PUT /internal/repositories/{id}``). It does so before it
-answers its own caller, also while NATS is unavailable. If the owner is already deleted, repos removes the new
-repository again. An event repeats the owner afterwards.
+each new repository and each change of owner (``PUT /internal/repositories/{id}``). repos does so before it
+responds to its own caller, also while NATS is unavailable. If the owner is already deleted, repos removes the
+new repository again. An event repeats the owner afterwards.
 
 One case remains: a process of repos ends, or cannot reach identity, between the two steps. The event of the
 repository then arrives for a deleted owner. The account is restored with its id. Sign-in is prohibited until
-an administrator allows it; until then repos shows the old owner. Asking repos before a deletion would be a
+an administrator allows it. Until then repos shows the old owner. Asking repos before a deletion would be a
 call in the wrong direction. It would still miss a repository that is created a moment later.
 """
 
@@ -51,7 +51,7 @@ async def wait_for_events(db: Database, account_id: int, patience: float) -> Non
 
 
 async def delete_user(tx: Tx, account_id: int) -> None:
-    """Delete a user with their keys, tokens and addresses.
+    """Delete a user with all keys, tokens and addresses.
 
     Raises Invalid for an owner of repositories, a member of an organization and the last administrator.
     """
@@ -87,7 +87,10 @@ async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by
 
 
 async def forget_repository(tx: Tx, repository_id: int) -> None:
-    """Delete the ownership of a deleted repository. Delete the account if this was its last one to purge."""
+    """Delete the ownership of a deleted repository.
+
+    Finish the purge of its owner if no repositories are left.
+    """
     await invitations.remove_of_repository(tx, repository_id)
     owner_id = await repositories.remove(tx, repository_id)
     if owner_id is not None:
@@ -95,7 +98,7 @@ async def forget_repository(tx: Tx, repository_id: int) -> None:
 
 
 async def finish_purge(tx: Tx, account_id: int) -> None:
-    """Delete a purged account that no longer owns repositories; the user after the organizations."""
+    """Delete a purged account that no longer owns repositories. A user is deleted after the organizations."""
     purge = await store.lock_purge(tx, account_id)
     if purge is None or await repositories.owned_by(tx, account_id):
         return

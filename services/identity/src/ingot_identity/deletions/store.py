@@ -27,7 +27,7 @@ tombstone = Table(
 
 
 class TombstoneRow(TypedRow):
-    """A deleted account. ``fallback_owner_id`` (column ``heir_id``) is the user who deleted it."""
+    """A deleted account. ``fallback_owner_id`` (column ``heir_id``) is the user who deleted it, or 0."""
 
     account_id: int
     kind: AccountKind
@@ -36,7 +36,7 @@ class TombstoneRow(TypedRow):
 
 
 async def write(db: Executor, row: AccountRow, *, fallback_owner_id: int) -> None:
-    """Store the data of a deleted account from which it can be restored."""
+    """Store the data that a restoration of a deleted account needs."""
     await db.execute(
         insert(db, tombstone).values(
             account_id=row.id,
@@ -67,7 +67,7 @@ async def lock(db: Executor, account_id: int) -> TombstoneRow | None:
 
 
 async def release(db: Executor, account_id: int) -> None:
-    """Delete the tombstone of an account."""
+    """Delete the tombstone of an account, so it is not restored."""
     await db.execute(delete(tombstone).where(tombstone.c.account_id == account_id))
 
 
@@ -86,7 +86,7 @@ purge = Table(
 class PurgeRow(TypedRow):
     """An account that is deleted with its repositories. ``repositories`` is the number at the start.
 
-    ``user_id`` is the deleted user, who owns the account or is the account.
+    ``user_id`` is the user to delete: the owner of the account, or the account itself.
     """
 
     account_id: int

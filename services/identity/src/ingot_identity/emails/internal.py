@@ -17,13 +17,13 @@ from ingot_identity.emails import store
     include_in_schema=False,
 )
 async def get_mail_recipient(request: IdentityRequest, account_id: int) -> MailRecipient:
-    """Return the confirmed primary address of a user who may sign in. Answers 404 for others."""
+    """Return the confirmed primary address of a user who may sign in, or 404."""
     async with request.db.read() as db:
         return await recipient_of(request, db, account_id)
 
 
 async def recipient_of(request: IdentityRequest, db: Executor, account_id: int) -> MailRecipient:
-    """Return the user with the confirmed primary address. Raises NotFound."""
+    """Return a user who may sign in, with the confirmed primary address. Raises NotFound."""
     user = await user_of(request, db, account_id)
     email = await store.get_primary(db, account_id)
     if email is None or email.confirmed_at is None:
@@ -34,7 +34,7 @@ async def recipient_of(request: IdentityRequest, db: Executor, account_id: int) 
 
 
 async def user_of(request: IdentityRequest, db: Executor, account_id: int) -> MailRecipient:
-    """Return a user who may sign in, without an address. Raises NotFound."""
+    """Return a user who may sign in, with an empty address. Raises NotFound."""
     account = await accounts.get(db, account_id)
     if account is None:
         raise NotFound

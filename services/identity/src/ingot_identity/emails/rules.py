@@ -1,8 +1,8 @@
-"""The addresses of a user. One is the primary one. No two users have the same address.
+"""The addresses of a user. One of them is primary. Two users never have the same address.
 
-An address is confirmed by an administrator who gave it to the account, or by the link of a mail.
-One that a user adds is a claim until then. With an SMTP server several accounts may claim an address: who
-confirms it, has it. Without one the first account has it, as a claim.
+An address is confirmed by an administrator who assigned it, or by a link in a mail. Until then an address
+that a user adds is a claim. With an SMTP server several accounts may claim an address. The account that
+confirms it gets it. Without an SMTP server the first claim gets it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ MOST_EMAILS = 100
 
 
 async def add(tx: Tx, messages: Messages, account_id: int, addresses: Sequence[str]) -> Sequence[EmailRow]:
-    """Add all of ``addresses`` or none; all rows of the account, the primary one first.
+    """Add all of ``addresses`` or none. Return all rows of the account, the primary address first.
 
-    Each gets a mail with a link. The account may have it already, unless it is confirmed: then only the mail
-    is sent. Raises Invalid, TooManyRequests.
+    Each address gets a mail with a link. An unconfirmed address of the account gets only the mail. Raises
+    Invalid, TooManyRequests.
     """
     spellings = {
         names.check_email(address.strip(), field="emails"): address.strip() for address in reversed(addresses)
@@ -52,10 +52,10 @@ async def add(tx: Tx, messages: Messages, account_id: int, addresses: Sequence[s
 
 
 async def _claim(tx: Tx, account_id: int, spellings: Mapping[str, str]) -> None:
-    """Claim addresses. Raises Invalid for one that the account has.
+    """Claim addresses. Raises Invalid for a confirmed address of the account.
 
-    Other accounts are not looked at, so the answer does not tell whether they have an address. Their owners
-    hear of it when the mail is sent.
+    Other accounts are not looked up, so the response does not reveal their addresses. Their owners get a
+    notice when the mail is sent.
     """
     own = {row.address: row for row in await store.among(tx, account_id, spellings.keys())}
     for address, row in sorted(own.items()):
@@ -67,9 +67,9 @@ async def _claim(tx: Tx, account_id: int, spellings: Mapping[str, str]) -> None:
 
 
 async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str:
-    """Confirm the address to which the link with ``code`` was sent; the address.
+    """Confirm the address to which the link with ``code`` was sent. Return the address.
 
-    Only the account that claims the address can do so, and only once. Raises NotFound.
+    Only the account that claims the address can confirm it. The link works once. Raises NotFound.
     """
     row = await messages.get_by_code(tx, "address_confirmation", code)
     if row is None or row.account_id != account_id:
@@ -82,7 +82,10 @@ async def confirm(tx: Tx, messages: Messages, account_id: int, code: str) -> str
 
 
 async def _mark_confirmed(tx: Tx, account_id: int, address: str) -> bool:
-    """Confirm an address or a claim. Return False if the account has neither, or another one confirmed it."""
+    """Confirm an address or a claim.
+
+    Return False if the account has neither, or another account confirmed it.
+    """
     # It may have both if the server did not always send mail. Then the address may be the primary one.
     spelling = await store.take_claim(tx, account_id, address)
     if await store.mark_confirmed(tx, account_id, address):
@@ -93,7 +96,7 @@ async def _mark_confirmed(tx: Tx, account_id: int, address: str) -> bool:
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
-    """Remove all of ``addresses`` or none; the primary one stays. Raises Invalid, NotFound."""
+    """Remove all of ``addresses`` or none. Raises NotFound, and Invalid for the primary address."""
     removed = {address.strip().lower() for address in addresses}
     # Without the lock one of them could become the primary one before it is removed.
     await lock_for_update(tx, account_id)
@@ -110,9 +113,10 @@ async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
 async def choose_primary(
     tx: Tx, presenter: Presenter, messages: Messages, account_id: int, address: str
 ) -> EmailRow:
-    """Make one of a user's addresses the primary one, which others see; its row. Raises Invalid, NotFound.
+    """Make an address of the user the primary address, which others see. Return its row.
 
-    With an SMTP server only a confirmed address can become it, and the former one gets a mail.
+    With an SMTP server the address must be confirmed, and a confirmed former primary address gets a mail.
+    Raises Invalid, NotFound.
     """
     before = await lock_for_update(tx, account_id)
     address = address.strip().lower()
@@ -137,9 +141,9 @@ async def choose_primary(
 
 
 async def set_primary(tx: Tx, account_id: int, address: str, *, confirmed: bool = True) -> str:
-    """Replace the primary address by ``address``, which this confirms by default; the new one, in lower case.
+    """Replace the primary address by ``address``. Return it in lower case.
 
-    Raises Invalid.
+    ``confirmed``: mark the address as confirmed. Raises Invalid.
     """
     spelling = address
     address = names.check_email(spelling)

@@ -1,4 +1,4 @@
-"""SQL for the addresses of users. One of them is the primary one, which the account row repeats."""
+"""SQL for the addresses of users. The account row repeats the primary address."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -74,10 +74,10 @@ class EmailRow(TypedRow):
 async def add(
     db: Executor, account_id: int, spellings: Mapping[str, str], *, is_primary: bool, confirmed: bool
 ) -> Sequence[EmailRow]:
-    """Insert addresses in lower case, each with its spelling; the rows of the new ones.
+    """Insert addresses in lower case, each with its spelling. Return the rows of new addresses.
 
-    A confirmed address is taken from an account that only claims it, unless it is the primary one there:
-    otherwise everybody could keep it from its owner.
+    A confirmed address is removed from any other account that only claims it, except a primary address.
+    Otherwise any account could block the owner of an address.
     """
     if confirmed:
         is_claim = (email.c.confirmed_at.is_(None), ~email.c.is_primary, email.c.account_id != account_id)
@@ -115,14 +115,14 @@ _PRIMARY_FIRST = (email.c.is_primary.desc(), email.c.id)
 
 
 async def list_all(db: Executor, account_id: int) -> Sequence[EmailRow]:
-    """All of an account: the primary one, then the others and the claims in the order of their addition."""
+    """Return all addresses of an account: the primary address, the others, the claims; each oldest first."""
     rows = await fetch_all(db, _of_account(account_id).order_by(*_PRIMARY_FIRST), EmailRow)
     claims = select(*_CLAIMED).where(claim.c.account_id == account_id).order_by(claim.c.id)
     return [*rows, *await fetch_all(db, claims, EmailRow)]
 
 
 async def add_claims(db: Executor, account_id: int, spellings: Mapping[str, str]) -> None:
-    """Add addresses in lower case that wait for their confirmation, each with its spelling."""
+    """Add claims of unconfirmed addresses in lower case, each with its spelling."""
     values = [
         {"account_id": account_id, "address": address, "spelling": spelling}
         for address, spelling in spellings.items()
@@ -132,19 +132,19 @@ async def add_claims(db: Executor, account_id: int, spellings: Mapping[str, str]
 
 
 async def claims_among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:
-    """Those of ``addresses`` that the account claims."""
+    """Return the claims of the account on any of ``addresses``."""
     statement = select(*_CLAIMED).where(claim.c.account_id == account_id, claim.c.address.in_(addresses))
     return await fetch_all(db, statement, EmailRow)
 
 
 async def take_claim(db: Executor, account_id: int, address: str) -> str | None:
-    """Remove a claim of the account. Return its spelling; None without one."""
+    """Delete a claim of the account. Return its spelling, or None if the claim does not exist."""
     own = (claim.c.account_id == account_id, claim.c.address == address)
     return (await db.execute(delete(claim).where(*own).returning(claim.c.spelling))).scalar()
 
 
 async def list_confirmed(db: Executor, account_ids: Collection[int]) -> Sequence[EmailRow]:
-    """The addresses of these accounts that are known to be theirs."""
+    """Return the confirmed addresses of these accounts."""
     statement = select(email).where(email.c.account_id.in_(account_ids), email.c.confirmed_at.is_not(None))
     return await fetch_all(db, statement, EmailRow)
 
@@ -160,7 +160,10 @@ class OwnedEmailRow(EmailRow):
 
 
 async def search(db: Executor, text: str, page: Slice) -> tuple[Sequence[OwnedEmailRow], int]:
-    """Addresses that contain ``text``, or whose owner's name does, in order; and how many there are."""
+    """Return a page of addresses that contain ``text``, or whose owner's name does, and their number.
+
+    Ordered by address.
+    """
     statement = select(email, account.c.login).join(account, account.c.id == email.c.account_id)
     ids = select(email.c.id).where(_has_text(text) if text else true())
     count, most = (None, COUNTED) if text else (total_of(EMAILS), None)
@@ -183,25 +186,25 @@ def _has_text(text: str) -> ColumnElement[bool]:
 
 
 async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Sequence[EmailRow]:
-    """Those of ``addresses`` that the account has."""
+    """Return the addresses of the account that are in ``addresses``, without claims."""
     statement = select(email).where(email.c.account_id == account_id, email.c.address.in_(addresses))
     return await fetch_all(db, statement, EmailRow)
 
 
 async def get_primary(db: Executor, account_id: int) -> EmailRow | None:
-    """The primary address of the account."""
+    """Return the primary address of the account."""
     statement = _of_account(account_id).where(email.c.is_primary)
     return await fetch_first(db, statement, EmailRow)
 
 
 async def mark_primary(db: Executor, account_id: int, address: str) -> None:
-    """Make ``address`` the primary one of the addresses of the account."""
+    """Make ``address`` the primary address of the account."""
     own = update(email).where(email.c.account_id == account_id)
     await db.execute(own.values(is_primary=email.c.address == address))
 
 
 async def mark_confirmed(db: Executor, account_id: int, address: str) -> bool:
-    """Confirm an address; False if the account does not have it."""
+    """Mark an address as confirmed. Return False if the account does not have it."""
     statement = (
         update(email)
         .where(email.c.account_id == account_id, email.c.address == address)
@@ -212,7 +215,7 @@ async def mark_confirmed(db: Executor, account_id: int, address: str) -> bool:
 
 
 async def remove(db: Executor, account_id: int, addresses: Collection[str]) -> None:
-    """Remove addresses and claims of an account."""
+    """Delete addresses and claims of an account."""
     for table in (email, claim):
         await db.execute(
             delete(table).where(table.c.account_id == account_id, table.c.address.in_(addresses))
@@ -224,14 +227,14 @@ async def remove_primary(db: Executor, account_id: int) -> None:
 
 
 async def remove_claims(db: Executor, address: str) -> None:
-    """Remove an address from an account that claims it alone. A primary one stays."""
+    """Delete an unconfirmed address from its account, unless it is the primary address."""
     await db.execute(
         delete(email).where(email.c.address == address, email.c.confirmed_at.is_(None), ~email.c.is_primary)
     )
 
 
 async def get_by_email(db: Executor, address: str) -> AccountRow | None:
-    """The user whose primary address it is."""
+    """Return the user with this primary address, in any letter case."""
     statement = (
         select(account)
         .join(email, email.c.account_id == account.c.id)
@@ -241,7 +244,7 @@ async def get_by_email(db: Executor, address: str) -> AccountRow | None:
 
 
 async def get_confirmed_owner(db: Executor, address: str) -> AccountRow | None:
-    """The user who has the address, if it is confirmed."""
+    """Return the user who has confirmed the address, or None."""
     statement = (
         select(account)
         .join(email, email.c.account_id == account.c.id)

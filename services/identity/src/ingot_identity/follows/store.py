@@ -32,12 +32,12 @@ async def exists(db: Executor, follower_id: int, followed_id: int) -> bool:
 
 
 async def list_followers(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of the followers of an account, in the order in which they began to follow."""
+    """Return a page of the followers of an account, earliest follower first."""
     return await _accounts(db, follow.c.followed_id, account_id, follow.c.follower_id, page)
 
 
 async def list_following(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of the accounts that an account follows, in the order of the follows."""
+    """Return a page of the accounts that an account follows, earliest follow first."""
     return await _accounts(db, follow.c.follower_id, account_id, follow.c.followed_id, page)
 
 

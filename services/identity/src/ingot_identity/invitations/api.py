@@ -18,7 +18,7 @@ TEAM = "/api/v1/orgs/{org:str}/teams/{team_id:int}"
 
 
 class InviteOption(msgspec.Struct, kw_only=True):
-    """An invitation by mail, with a link. The response does not depend on the accounts that exist."""
+    """An invitation by mail, with a link. The response does not reveal if the address has an account."""
 
     email: Name
 
@@ -31,7 +31,7 @@ class InviteOption(msgspec.Struct, kw_only=True):
     status_code=201,
 )
 async def invite(request: IdentityRequest, data: InviteOption) -> Invitation:
-    """Invite a person to a team by mail. An earlier invitation of the address to the team is withdrawn."""
+    """Invite a person to a team by mail. An earlier invitation of this address to the team is withdrawn."""
     team: TeamRow = request.resource
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
@@ -50,7 +50,7 @@ async def invite(request: IdentityRequest, data: InviteOption) -> Invitation:
     tags=["organization"],
 )
 async def list_invitations(request: IdentityRequest) -> Response[list[Invitation]]:
-    """List open invitations to a team, the oldest first."""
+    """List open invitations to a team, oldest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(team_id=request.resource.id), page)

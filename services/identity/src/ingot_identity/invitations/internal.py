@@ -1,4 +1,4 @@
-"""Internal routes for invitations: to repositories, for repos; by their links, for web and repos."""
+"""Internal routes for invitations: to repositories for repos, and by link for web and repos."""
 
 from litestar import delete, get, post
 
@@ -35,7 +35,7 @@ async def invite(request: IdentityRequest, repository_id: int, data: InviteToRep
 
 @get(REPOSITORY, policy=services("repos"), include_in_schema=False)
 async def list_invitations(request: IdentityRequest, repository_id: int) -> Invitations:
-    """List open invitations to a repository, the oldest first."""
+    """List open invitations to a repository, oldest first."""
     page, messages = request.page(), request.part(MessageComponents).messages
     async with request.db.read() as db:
         rows, total = await store.list_page(db, Invited(repository_id=repository_id), page)
@@ -56,7 +56,7 @@ async def withdraw(request: IdentityRequest, repository_id: int, invitation_id: 
 
 @get("/internal/invitations", policy=services("web", "repos"), include_in_schema=False)
 async def get_invitation(request: IdentityRequest, code: str) -> LinkedInvitation:
-    """Return the invitation of a link. Answers 404 if it has ended."""
+    """Return the invitation of a link, or 404 if it has ended."""
     async with request.db.read() as db:
         link = await rules.find(db, request.part(MessageComponents).messages, code)
     if link is None:
@@ -81,7 +81,7 @@ async def accept_to_team(request: IdentityRequest, data: InvitationCode) -> Link
 
 @post("/internal/repository-invitations", policy=services("repos"), include_in_schema=False, status_code=200)
 async def accept_to_repository(request: IdentityRequest, data: InvitationCode) -> LinkedInvitation:
-    """End the link to a repository. repos then adds the collaborator."""
+    """End the invitation to a repository. repos then adds the collaborator."""
     async with request.db.transaction() as tx:
         link = await rules.accept_to_repository(tx, request.part(MessageComponents).messages, data.code)
     return _linked(request, link)

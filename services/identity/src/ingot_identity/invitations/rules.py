@@ -1,4 +1,4 @@
-"""Invitations: who may invite, the rights of an invitation, and whether the inviter still has them.
+"""Invitations: the right to invite, the rights that an invitation gives, and a check of the inviter's rights.
 
 Sending an invitation looks up no account, so its response reveals none. The link is a secret that only
 readers of the address have. It is used once, by the account with which its reader is signed in.
@@ -35,7 +35,7 @@ PER_INVITER = 50
 
 
 class Target(NamedTuple):
-    """A description of the team or repository of an invitation, and the path of its page."""
+    """The description of the team or repository of an invitation, the path of its page, and the team."""
 
     words: str
     path: str
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 class InvitationLink(NamedTuple):
-    """A valid link, with its message, invitation and target."""
+    """A valid link, with its message, invitation, inviter and target."""
 
     message: MessageRow
     invitation: InvitationRow
@@ -140,12 +140,12 @@ async def find(db: Executor, messages: Messages, code: str) -> InvitationLink | 
 
 
 async def is_due(db: Executor, message: MessageRow) -> bool:
-    """True if the mail of an invitation has still to be sent."""
+    """True if the invitation of a message is still open, so its mail must be sent."""
     return await store.get(db, message.subject_id) is not None
 
 
 async def accept_to_team(tx: Tx, messages: Messages, code: str, account_id: int) -> InvitationLink:
-    """Add the account to the team of the link, and end the link.
+    """Add the account to the team of the link, and end the invitation.
 
     Raises NotFound, Conflict, and Denied if the inviter may no longer add members.
     """
@@ -160,7 +160,7 @@ async def accept_to_team(tx: Tx, messages: Messages, code: str, account_id: int)
 
 
 async def accept_to_repository(tx: Tx, messages: Messages, code: str) -> InvitationLink:
-    """End the link to a repository. repos then adds the collaborator.
+    """End the invitation to a repository. repos then adds the collaborator.
 
     repos has checked the rights of the inviter. Raises NotFound, Denied.
     """
@@ -173,7 +173,10 @@ async def accept_to_repository(tx: Tx, messages: Messages, code: str) -> Invitat
 
 
 async def begin_registration(tx: Tx, messages: Messages, code: str) -> InvitationLink:
-    """Record that the link is used to create an account. Raises NotFound, Denied."""
+    """Record that the link is used to create an account.
+
+    Raises Denied, and NotFound if it was used before.
+    """
     link = await find(tx, messages, code)
     if link is None:
         raise NotFound

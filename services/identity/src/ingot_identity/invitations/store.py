@@ -80,19 +80,19 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, invitation_id: int) -> InvitationRow | None:
-    """Return an invitation that has not ended."""
+    """Return an invitation that has not ended, or None."""
     statement = select(invitation).where(invitation.c.id == invitation_id, _is_open())
     return await fetch_first(db, statement, InvitationRow)
 
 
 async def list_page(db: Executor, invited: Invited, page: Slice) -> tuple[Sequence[InvitationRow], int]:
-    """Return a page of open invitations to a team or repository, in the order of sending."""
+    """Return a page of open invitations to a team or repository, oldest first."""
     statement = select(invitation).where(invited.condition, _is_open())
     return await fetch_page(db, statement, page, InvitationRow, invitation.c.id)
 
 
 async def end(db: Executor, invitation_id: int, invited: Invited) -> InvitationRow | None:
-    """End an invitation. Return None if it had already ended."""
+    """End an invitation, and return it. Return None if it had already ended."""
     statement = (
         update(invitation)
         .where(invitation.c.id == invitation_id, invited.condition, _is_open())
@@ -125,7 +125,7 @@ async def mark_registered(db: Executor, invitation_id: int) -> bool:
 
 
 async def count_of_inviter(db: Executor, inviter_id: int) -> int:
-    """Return the number of invitations of the person within the last hour, including ended ones."""
+    """Return the number of invitations that an account sent within the last hour, open and ended."""
     recent = invitation.c.created_at > now() - COUNTED_FOR
     statement = select(func.count()).select_from(invitation).where(invitation.c.inviter_id == inviter_id)
     return int((await db.execute(statement.where(recent))).scalar_one())

@@ -16,7 +16,7 @@ from ingot_identity.members import rules as members
 async def organizations_of_account(
     request: IdentityRequest, account_id: int, public: bool = False
 ) -> dict[int, Membership]:
-    """Return current memberships of a user. Peers call this before they deny access by an old principal.
+    """Return current memberships of a user. Peers call this before they deny access with an old principal.
 
     ``?public=true``: only public memberships, for responses to other users.
     """

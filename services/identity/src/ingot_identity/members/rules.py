@@ -32,14 +32,14 @@ async def remove(tx: Tx, organization_id: int, user_id: int) -> None:
 
 
 async def remove_by_hand(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Remove a user as ``remove`` does. Raises Conflict for a member by the groups of a source."""
+    """Remove a user as ``remove`` does. Raises Conflict if groups of a source made the user a member."""
     await lock_for_update(tx, organization_id)
     await require_not_mapped(tx, await team_rows.ids_of(tx, organization_id, user_id), user_id)
     await remove(tx, organization_id, user_id)
 
 
 async def require_not_mapped(tx: Tx, team_ids: Collection[int], user_id: int) -> None:
-    """Raise Conflict for a user who is in one of these teams by the groups of a source."""
+    """Raise Conflict if groups of a source put the user into one of these teams."""
     if title := await mapped_members.source_of_member(tx, team_ids, user_id):
         raise Conflict(f"the groups of {title} put this user into the team; change them there")
 
@@ -51,7 +51,7 @@ async def require_another_owner(tx: Tx, organization_id: int, user_id: int) -> N
 
 
 async def announce(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Emit the present membership of ``user_id`` in the organization."""
+    """Emit the current membership of ``user_id`` in the organization."""
     tx.emit(
         MembershipChanged(
             organization_id=organization_id,
@@ -67,14 +67,17 @@ async def announce(tx: Tx, organization_id: int, user_id: int) -> None:
 async def set_public(
     tx: Tx, principal: Principal, organization_id: int, user_id: int, *, public: bool
 ) -> None:
-    """Make the caller's own membership public or not. Raises Denied for other users and for non-members."""
+    """Make the caller's own membership public or concealed. Raises Denied for other users and non-members."""
     access.require_own_membership(principal, user_id)
     if not await store.set_public(tx, organization_id, user_id, public=public):
         raise Denied("only members decide whether their own membership is public")
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> dict[int, Membership]:
-    """Return the memberships of a user by organization; with ``public_only`` only public ones."""
+    """Return the memberships of a user by organization.
+
+    With ``public_only``, return only public memberships.
+    """
     by_organization: dict[int, list[store.MembershipRow]] = {}
     for row in await store.memberships_of(db, user_id, public_only=public_only):
         by_organization.setdefault(row.organization_id, []).append(row)
@@ -82,7 +85,7 @@ async def memberships_of(db: Executor, user_id: int, *, public_only: bool = Fals
 
 
 def _membership(rows: Sequence[store.MembershipRow]) -> Membership:
-    """Return the membership in the rows of one organization."""
+    """Return the membership that the rows of one organization describe."""
     in_teams = [row for row in rows if row.team_id is not None]
     return Membership(
         owner=any(row.permission == TeamPermission.OWNER for row in in_teams),

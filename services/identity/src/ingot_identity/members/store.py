@@ -13,7 +13,10 @@ from ingot_identity.accounts.store.tables import AccountRow, account
 
 
 class MembershipRow(TypedRow):
-    """An organization of a user, and one of the user's teams in it. The team is None without a team."""
+    """An organization of a user, and one of the user's teams in it.
+
+    The team columns are None without a team.
+    """
 
     organization_id: int
     team_id: int | None
@@ -52,7 +55,7 @@ async def in_any(db: Executor, user_id: int) -> bool:
 
 
 async def list_organization_ids(db: Executor, user_id: int) -> list[int]:
-    """Return the organizations of the user, in the order in which to lock them."""
+    """Return the organizations of the user, in locking order."""
     statement = select(membership.c.organization_id).where(membership.c.user_id == user_id)
     return list((await db.execute(statement.order_by(membership.c.organization_id))).scalars())
 
@@ -94,7 +97,10 @@ async def list_page(
 
 
 async def memberships_of(db: Executor, user_id: int, *, public_only: bool = False) -> Sequence[MembershipRow]:
-    """Return one row for each organization and team of the user."""
+    """Return one row for each organization and team of the user.
+
+    An organization without teams has one row.
+    """
     own = membership.c.user_id == user_id
     statement = (
         select(

@@ -1,7 +1,7 @@
 """Requests for messages, and the links in them.
 
-A link has a random secret. The database has its SHA-256, and seals it for the mail that has yet to be sent.
-Links are pages of identity with the secret in their query, which no log has.
+A link has a random secret. The database stores its SHA-256. It also stores the sealed secret for the mail,
+which is sent later. Links are pages of identity with the secret in their query, which is never logged.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ PER_ACCOUNT = 20
 
 
 class Messages:
-    """Adds messages. ``is_on`` False: there is no SMTP server, so none is added."""
+    """Adds messages. ``is_on`` is False without an SMTP server. No message is added then."""
 
     def __init__(self, sealing_key: str, public_url: str, *, is_on: bool) -> None:
         """Load the key. Raises SettingsError."""
@@ -65,10 +65,11 @@ class Messages:
         subject_id: int = 0,
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        """Add a message to ``address`` or, without one, to the primary address of the account.
+        """Add a message to ``address`` or, if it is empty, to the primary address of the account.
 
-        With a link, an address that got its most of the kind gets no more; nothing tells that. Raises
-        TooManyRequests if the account has requested ``PER_ACCOUNT``.
+        Messages above a limit are dropped silently: with a link, by kind and address; without a link, by kind
+        and account. A message with a link raises TooManyRequests if the account has requested
+        ``PER_ACCOUNT``.
         """
         if not self.is_on:
             return
@@ -97,15 +98,17 @@ class Messages:
         tx.emit(MessageRequested(message_id=message_id, kind=kind), key=f"message {message_id}")
 
     async def notify(self, tx: Tx, kind: MessageKind, account_id: int, *, page: str, **fields: str) -> None:
-        """Add a message about an account to its primary address. ``page`` is where the person can undo it.
+        """Add a message about an account to its primary address.
 
-        An account that got ``PER_ACCOUNT`` of the kind within an hour gets no more.
+        ``page`` is the path where its owner can react.
+
+        The message is dropped if the account got ``PER_ACCOUNT`` messages of the kind within an hour.
         """
         url = f"{self._public_url}{page}"
         await self.request(tx, kind, account_id=account_id, fields={**fields, "url": url})
 
     async def get_by_code(self, db: Executor, kind: MessageKind, code: str) -> MessageRow | None:
-        """The message whose link has ``code``, if it is still valid."""
+        """Return the message whose link has ``code``; None if it is not valid."""
         return await store.get_by_secret(db, kind, digest_of_secret(code))
 
     def address_of(self, row: MessageRow) -> str:
@@ -118,7 +121,7 @@ class Messages:
         return self._seal.open(sealed_address)
 
     def fields_of(self, row: MessageRow) -> dict[str, str]:
-        """Texts of a message, with its link and its end if it has a link."""
+        """Return the template fields of a message. With a link, they include its URL and expiry time."""
         fields = msgspec.json.decode(row.fields, type=dict[str, str])
         if row.sealed_secret is not None:
             fields["url"] = self.link(row.kind, self._seal.open(row.sealed_secret))
@@ -129,7 +132,7 @@ class Messages:
         return f"{self._public_url}{PAGES[kind]}?{urlencode({'code': secret})}"
 
     def digest_of(self, address: str) -> bytes:
-        """A digest of the address in lower case, with a key of the settings."""
+        """Return an HMAC-SHA-256 of the address in lower case. Its key is derived from the sealing key."""
         return hmac.digest(self._digest_key, address.lower().encode(), "sha256")
 
 
@@ -138,5 +141,5 @@ def digest_of_secret(secret: str) -> bytes:
 
 
 def in_words(time: datetime) -> str:
-    """The time for people."""
+    """Return the time as text in UTC, such as ``2026-01-31 14:05 UTC``."""
     return f"{time:%Y-%m-%d %H:%M} UTC"

@@ -78,7 +78,7 @@ async def get(db: Executor, message_id: int) -> MessageRow | None:
 
 
 async def get_by_secret(db: Executor, kind: str, sha256: bytes) -> MessageRow | None:
-    """Return the message with that secret, if it has not expired."""
+    """Return the message with the secret of this SHA-256, or None if it has expired."""
     statement = select(message).where(
         message.c.sha256 == sha256, message.c.kind == kind, message.c.expires_at > now()
     )
@@ -86,7 +86,7 @@ async def get_by_secret(db: Executor, kind: str, sha256: bytes) -> MessageRow | 
 
 
 async def bind(db: Executor, message_id: int, account_id: int, password_stamp: str) -> None:
-    """Record the account of the message, with the stamp of its password."""
+    """Record the account of the message, and the stamp of the account's password."""
     values = {"account_id": account_id, "password_stamp": password_stamp}
     await db.execute(update(message).where(message.c.id == message_id).values(values))
 
@@ -104,18 +104,18 @@ async def remove_of_address(db: Executor, kind: str, address_digest: bytes) -> N
 
 
 async def end_of_subject(db: Executor, kind: str, subject_id: int) -> None:
-    """End the messages about a subject. Their rows stay, because they count against limits."""
+    """Expire the messages about a subject. Their rows stay, because they count against limits."""
     statement = update(message).where(message.c.kind == kind, message.c.subject_id == subject_id)
     await db.execute(statement.where(message.c.expires_at > now()).values(expires_at=now()))
 
 
 async def count_of_address(db: Executor, kind: str, address_digest: bytes) -> int:
-    """Return the number of messages to the address within the last hour."""
+    """Return the number of messages of a kind to the address within the last hour."""
     return await _count(db, kind, message.c.address_digest == address_digest)
 
 
 async def count_of_account(db: Executor, kind: str, account_id: int) -> int:
-    """Return the number of messages of the account within the last hour."""
+    """Return the number of messages of a kind for the account within the last hour."""
     return await _count(db, kind, message.c.account_id == account_id)
 
 

@@ -1,7 +1,7 @@
 """Sign-ins from new networks.
 
-A network is 256 addresses of IPv4, or the network of one customer with IPv6. Browsers are not compared. Their
-names change with each update, and a thief can send any name.
+A network is a /24 of IPv4, or the network of one customer with IPv6. Browsers are not compared. Their names
+change with each update, and an attacker can send any name.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ IPV4_NETWORK = 24
 
 
 async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: str, user_agent: str) -> None:
-    """Record the network of a sign-in. Send a mail about a new network, except for the first one."""
+    """Record the network of a sign-in. Send a mail about a new network, except about the first network."""
     if not messages.is_on:
         return
     digest = messages.digest_of(f"network {network_of(address)}")

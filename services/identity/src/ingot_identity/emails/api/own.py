@@ -30,9 +30,9 @@ class ChoosePrimaryEmail(msgspec.Struct):
 
 
 class Email(msgspec.Struct, kw_only=True):
-    """`email` in the letter case in which it was added.
+    """An email address. `email` keeps the letter case in which it was added.
 
-    `verified`: an administrator gave the account this address, or its owner followed the link of a mail.
+    `verified`: an administrator assigned it to the account, or its owner followed the link in a mail.
     """
 
     email: str
@@ -54,7 +54,7 @@ def present_email(row: EmailRow, login: str) -> Email:
 
 @get("/api/v1/user/emails", policy=signed_in("read:user"), operation_id="userListEmails", tags=["user"])
 async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
-    """The caller's addresses, the primary one first."""
+    """List the caller's addresses, the primary address first."""
     page = request.page()
     async with request.db.read() as db:
         rows = await store.list_all(db, request.principal.id)
@@ -70,11 +70,11 @@ async def list_emails(request: IdentityRequest) -> Response[list[Email]]:
     status_code=201,
 )
 async def add_emails(request: IdentityRequest, data: CreateEmailOption) -> list[Email]:
-    """Add addresses, all of them or none; all that the caller has then, the primary one first.
+    """Add addresses, all of them or none. Return all addresses of the caller, the primary address first.
 
-    If the server sends mail, each address gets one with a link that confirms it. It is sent again to an
-    address that the caller has and that is not confirmed. An address of another account is not told: its
-    owner gets a notice, and nothing confirms it for the caller.
+    If the server sends mail, each address gets a link that confirms it. An unconfirmed address of the caller
+    gets a new link. The response does not reveal addresses of other accounts: their owners get a notice
+    instead.
     """
     async with request.db.transaction() as tx:
         rows = await emails.add(tx, _messages(request), request.principal.id, data.emails)
@@ -89,9 +89,9 @@ async def add_emails(request: IdentityRequest, data: CreateEmailOption) -> list[
     tags=["user"],
 )
 async def choose_primary_email(request: IdentityRequest, data: ChoosePrimaryEmail) -> Email:
-    """Make one of the caller's addresses the primary one, which others see; that address.
+    """Make an address of the caller the primary address, which others see. Return it.
 
-    If the server sends mail, the address must be confirmed, and the former one gets a notice.
+    If the server sends mail, the address must be confirmed, and the former primary address gets a notice.
     """
     async with request.db.transaction() as tx:
         row = await emails.choose_primary(
@@ -103,7 +103,7 @@ async def choose_primary_email(request: IdentityRequest, data: ChoosePrimaryEmai
 
 @delete("/api/v1/user/emails", policy=signed_in("write:user"), operation_id="userDeleteEmail", tags=["user"])
 async def delete_emails(request: IdentityRequest, data: DeleteEmailOption) -> None:
-    """Delete addresses, all of them or none. The primary one stays."""
+    """Delete addresses, all of them or none. The primary address cannot be deleted."""
     async with request.db.transaction() as tx:
         await emails.remove(tx, request.principal.id, data.emails)
         await request.audit(tx, "email.delete", f"user {request.principal.name}", emails=data.emails)

@@ -30,7 +30,10 @@ Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
 
 
 class CreateGPGKeyOption(msgspec.Struct):
-    """A new key. Forms may call it `armored_key`. `armored_signature` signs the token of `gpg_key_token`."""
+    """A new key. `armored_key` is an alias for forms.
+
+    `armored_signature` signs the token of `gpg_key_token`.
+    """
 
     armored_public_key: Armored = ""
     armored_key: Armored = ""
@@ -127,7 +130,7 @@ async def add_gpg_key(request: IdentityRequest, data: CreateGPGKeyOption) -> GPG
     tags=["user"],
 )
 async def get_proof_token(request: IdentityRequest) -> Response[str]:
-    """Get the token to sign, as text. `gpg --armor --detach-sign` creates the signature."""
+    """Return the token to sign, as text. `gpg --armor --detach-sign` creates the signature."""
     return Response(_tokens(request).current, media_type="text/plain")
 
 
@@ -139,7 +142,7 @@ async def get_proof_token(request: IdentityRequest) -> Response[str]:
     status_code=201,
 )
 async def verify_gpg_key(request: IdentityRequest, data: VerifyGPGKeyOption) -> GPGKey:
-    """Prove that the caller owns a key of theirs. It then verifies commits with all confirmed addresses."""
+    """Prove that the caller owns one of their keys. It then verifies commits with all confirmed addresses."""
     account_id, tokens = request.principal.id, _tokens(request)
     async with request.db.read() as db:
         row = await gpg_keys.own_key(db, account_id, data.key_id)
@@ -201,7 +204,7 @@ async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGK
 
 
 async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int) -> list[GPGKey]:
-    """Return primary keys, with subkeys and the owner's present addresses, as ``viewer_id`` may see them."""
+    """Return primary keys with their subkeys, and the owner's current addresses that ``viewer_id`` may see."""
     own = await store.addresses_of(db, {row.account_id for row in rows}, viewer_id)
     subkeys: dict[str, list[GPGKey]] = defaultdict(list)
     for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):

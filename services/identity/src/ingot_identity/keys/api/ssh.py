@@ -27,7 +27,7 @@ from ingot_identity.messages.components import MessageComponents
 class CreateKeyOption(msgspec.Struct):
     """A new key: one OpenSSH line or an SSH2 block.
 
-    A `read_only` key may fetch, and not push. Deploy keys are read-only by default, keys of users are not.
+    A `read_only` key can only fetch. Deploy keys are read-only by default; user keys are read-write.
     """
 
     title: Name
@@ -38,8 +38,8 @@ class CreateKeyOption(msgspec.Struct):
 class PublicKey(msgspec.Struct, kw_only=True):
     """An SSH key. `last_used_at` is the time of the last git session over SSH, exact to the minute.
 
-    `source` is the directory that gave the key, and takes it back. It is empty for other keys and for other
-    viewers than the owner and administrators.
+    `source` is the directory that added the key, and can remove it. It is empty for keys of users. Only the
+    owner and administrators see it.
     """
 
     id: int
@@ -84,7 +84,7 @@ def _present_key(request: IdentityRequest, row: SshKeyRow, user: UserProfile, so
 
 @get("/api/v1/user/keys", policy=signed_in("read:user"), operation_id="userCurrentListKeys", tags=["user"])
 async def list_own_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
-    """List the caller's SSH keys; with `fingerprint` only the key with it."""
+    """List the caller's SSH keys. With `fingerprint`, list only the key with this fingerprint."""
     return await _list(request, request.principal.id, fingerprint)
 
 
@@ -95,7 +95,7 @@ async def list_own_keys(request: IdentityRequest, fingerprint: str = "") -> Resp
     tags=["user"],
 )
 async def list_keys(request: IdentityRequest, fingerprint: str = "") -> Response[list[PublicKey]]:
-    """List the SSH keys of a user; with `fingerprint` only the key with it."""
+    """List the SSH keys of a user. With `fingerprint`, list only the key with this fingerprint."""
     return await _list(request, request.account.id, fingerprint)
 
 
@@ -134,7 +134,10 @@ async def get_key(request: IdentityRequest, key_id: int) -> PublicKey:
     tags=["user"],
 )
 async def delete_own_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an SSH key of the caller. A missing key is not an error. 409 for a key of a directory."""
+    """Delete an SSH key of the caller. A missing key is not an error.
+
+    The status is 409 for a directory's key.
+    """
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is not None:
@@ -163,7 +166,7 @@ async def add_key(request: IdentityRequest, data: CreateKeyOption) -> PublicKey:
     tags=["admin"],
 )
 async def delete_key(request: IdentityRequest, key_id: int) -> None:
-    """Delete an SSH key of a user. 409 for a key of a directory."""
+    """Delete an SSH key of a user. The status is 409 for a directory's key."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, key_id)
         if row is None or row.account_id != request.account.id:

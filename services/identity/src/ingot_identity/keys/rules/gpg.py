@@ -43,7 +43,10 @@ class Key(NamedTuple):
 
 
 def read(armored: str) -> list[Key]:
-    """Return the primary key and its subkeys. Checks signatures: run it in a thread. Raises Invalid."""
+    """Return the primary key and its subkeys. Raises Invalid.
+
+    Checks signatures, so run it in a thread.
+    """
     if not armored.strip():
         raise Invalid.field(FIELD, "required", "is required")
     if len(armored) > LONGEST:
@@ -91,7 +94,7 @@ async def add(
 ) -> GpgKeyRow:
     """Add a key. Return the row of the primary key. Raises Invalid.
 
-    The key must name an address of the user, unless the user has proved to own it (``verified``).
+    The key must name an address of the user, unless the user has proved ownership of it (``verified``).
     """
     await lock_for_share(tx, account_id)
     named = {(account_id, address) for address in keys[0].addresses.split()}
@@ -108,7 +111,7 @@ async def add(
 
 
 async def own_key(db: Executor, account_id: int, key_id: str) -> GpgKeyRow | None:
-    """Return the primary key of the account with this id, or the one that has the subkey with it."""
+    """Return the account's primary key with this id, or with a subkey with this id. None if not found."""
     row = await store.get_by_key_id(db, key_id.strip().upper()[-16:])
     if row is not None and row.primary_key_id:
         row = await store.get_by_key_id(db, row.primary_key_id)
@@ -141,7 +144,10 @@ def _keys(cert: Cert, packets: Sequence[Packet], addresses: str) -> Iterator[Key
 
 
 def _signatures(packets: Sequence[Packet], position: int) -> list[Packet]:
-    """Return the signatures of the key at ``position``; for a primary key also those of its user ids."""
+    """Return the signatures of the key at ``position``.
+
+    For a primary key, include signatures of its user ids.
+    """
     signatures = []
     for packet in packets[position + 1 :]:
         if packet.tag in (Tag.PublicSubkey, Tag.PublicKey) or (position and packet.tag != Tag.Signature):

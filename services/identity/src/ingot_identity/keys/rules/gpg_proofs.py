@@ -27,7 +27,10 @@ class ProofTokens:
         return self._token(0)
 
     def are_signed(self, certificate: bytes, armored: str) -> bool:
-        """True if the key of a certificate made this signature of a valid token. Blocks."""
+        """True if the key of a certificate made this signature of a valid token.
+
+        Blocks, so run it in a thread.
+        """
         try:
             signature = Sig.from_bytes(signature_packet(armored.encode()))
             key = Cert.from_bytes(certificate)

@@ -1,4 +1,4 @@
-"""SSH keys of users. A key belongs to one user. Users add keys, and so do directories."""
+"""SSH keys of users. A key belongs to one user. Users and directories add keys."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -17,7 +17,7 @@ MOST_OF_DIRECTORY = 50
 
 
 async def add(tx: Tx, account_id: int, *, title: str, key: str, read_only: bool) -> SshKeyRow:
-    """Add a key to a user. A ``read_only`` key may fetch, and not push. Raises Invalid."""
+    """Add a key to a user. A ``read_only`` key can only fetch. Raises Invalid."""
     title = title.strip()
     if not title:
         raise Invalid.field("title", "required", "is required")
@@ -39,7 +39,7 @@ async def add(tx: Tx, account_id: int, *, title: str, key: str, read_only: bool)
 
 
 async def remove_by_hand(tx: Tx, row: SshKeyRow) -> None:
-    """Remove a key for its owner or an administrator. Raises Conflict for a key that a directory gave."""
+    """Delete a key for its owner or an administrator. Raises Conflict for a key that a directory added."""
     if row.identity_id is not None:
         title = (await store.sources_of(tx, row.account_id)).get(row.identity_id, "a directory")
         raise Conflict(f"{title} gave this key and would give it again; remove it there")
@@ -47,7 +47,7 @@ async def remove_by_hand(tx: Tx, row: SshKeyRow) -> None:
 
 
 class KeyChanges(NamedTuple):
-    """Keys of a directory that an account got and lost, and reasons why others were not added."""
+    """Keys of a directory that were added to or removed from an account, and reasons for skipped keys."""
 
     added: list[SshKeyRow]
     removed: list[SshKeyRow]
@@ -55,9 +55,9 @@ class KeyChanges(NamedTuple):
 
 
 async def differ(db: Executor, present: Collection[str], keys: Collection[str]) -> bool:
-    """True if a directory gives keys other than those with the fingerprints ``present``.
+    """True if ``synchronize`` would change the keys of an account. ``present`` are its current fingerprints.
 
-    Keys that are unusable, or that an account has already, do not count: they would never be added.
+    Keys that cannot be read, or that belong to an account, do not count, because they are never added.
     """
     readable, present = _by_fingerprint(keys)[0].keys(), {*present}
     if not present <= readable:
@@ -68,9 +68,9 @@ async def differ(db: Executor, present: Collection[str], keys: Collection[str]) 
 
 
 async def synchronize(tx: Tx, identity: IdentityRow, source_title: str, keys: Collection[str]) -> KeyChanges:
-    """Give the linked account exactly these keys of a directory. Keys that a user added stay.
+    """Replace the linked account's keys of a directory by ``keys``. Keys that the user added stay.
 
-    A key that cannot be read, or that an account has already, is not added. The account must be locked.
+    Keys that cannot be read, or that belong to an account, are skipped. The account must be locked.
     """
     readable, refusals = _by_fingerprint(keys)
     present = {row.fingerprint: row for row in await store.list_of_identity(tx, identity.id)}
@@ -97,7 +97,7 @@ async def synchronize(tx: Tx, identity: IdentityRow, source_title: str, keys: Co
 
 
 def _by_fingerprint(keys: Collection[str]) -> tuple[dict[str, ssh_keys.PublicKey], list[str]]:
-    """Return the usable keys, and the reasons why others are not."""
+    """Return the usable keys by fingerprint, and the reasons why other keys cannot be used."""
     readable, refusals = dict[str, ssh_keys.PublicKey](), list[str]()
     for text in keys:
         try:

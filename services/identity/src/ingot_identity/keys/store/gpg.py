@@ -43,7 +43,7 @@ async def get_by_key_id(db: Executor, key_id: str) -> GpgKeyRow | None:
 
 
 async def list_page(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[GpgKeyRow], int]:
-    """Return a page of primary keys, in the order in which they were added."""
+    """Return a page of primary keys, oldest first."""
     statement = select(gpg_key).where(gpg_key.c.account_id == account_id, gpg_key.c.primary_key_id == "")
     return await fetch_page(db, statement, page, GpgKeyRow, gpg_key.c.id)
 
@@ -74,9 +74,9 @@ async def list_certified(db: Executor, key_ids: Collection[str]) -> Sequence[Cer
 async def addresses_of(
     db: Executor, account_ids: Collection[int], viewer_id: int
 ) -> dict[tuple[int, str], bool]:
-    """Return True for each confirmed, False for each other address of these accounts, by (account, address).
+    """Return the addresses of these accounts by (account, address): True if the address is confirmed.
 
-    If the owner hides them, only the viewer's own addresses are returned.
+    Addresses of an owner who hides them are returned only if the owner is the viewer.
     """
     statement = (
         select(email)

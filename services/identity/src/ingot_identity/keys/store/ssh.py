@@ -34,7 +34,7 @@ async def add(
     read_only: bool = False,
     identity_id: int | None = None,
 ) -> SshKeyRow | None:
-    """Insert a key. Return None if the key exists, or if its owner has a key with that title."""
+    """Insert a key. Return None if the key exists, or if its owner has a key with this title."""
     statement = (
         insert(db, ssh_key)
         .values(
@@ -73,7 +73,7 @@ _HOLDER = PreparedQuery(
 
 
 async def get_holder(db: Executor, fingerprint: str) -> KeyHolderRow | None:
-    """Return the account that has a key. Every session over SSH calls this more than once."""
+    """Return the account that has a key, or None. Every session over SSH calls this several times."""
     return await _HOLDER.first(db, fingerprint=fingerprint)
 
 
@@ -88,7 +88,7 @@ async def get(db: Executor, key_id: int) -> SshKeyRow | None:
 async def list_page(
     db: Executor, account_id: int, page: Slice, *, fingerprint: str = ""
 ) -> tuple[Sequence[SshKeyRow], int]:
-    """Return a page of keys in the order in which they were added; with ``fingerprint`` only that key."""
+    """Return a page of keys, oldest first. With ``fingerprint``, return only the key with it."""
     statement = select(ssh_key).where(ssh_key.c.account_id == account_id)
     if fingerprint:
         statement = statement.where(ssh_key.c.fingerprint == fingerprint)
@@ -96,7 +96,7 @@ async def list_page(
 
 
 async def list_of_identity(db: Executor, identity_id: int) -> Sequence[SshKeyRow]:
-    """Return the keys that a directory gave to a linked account."""
+    """Return the keys that a directory added to a linked account."""
     statement = select(ssh_key).where(ssh_key.c.identity_id == identity_id)
     return await fetch_all(db, statement.order_by(ssh_key.c.id), SshKeyRow)
 
@@ -107,7 +107,7 @@ class KeyOfLinkRow(TypedRow):
 
 
 async def list_of_source(db: Executor, source_id: int) -> dict[int, set[str]]:
-    """Return the fingerprints of keys that a directory gave, by link."""
+    """Return the fingerprints of keys that a directory added, by the id of the link to an account."""
     statement = (
         select(ssh_key.c.identity_id, ssh_key.c.fingerprint)
         .join(external_identity, external_identity.c.id == ssh_key.c.identity_id)
@@ -120,7 +120,7 @@ async def list_of_source(db: Executor, source_id: int) -> dict[int, set[str]]:
 
 
 async def remove_unlinked(db: Executor, account_id: int) -> None:
-    """Delete the keys of an account that it has from directories that it is no longer linked with."""
+    """Delete the account's keys of directories that it is no longer linked with."""
     links = select(external_identity.c.id).where(external_identity.c.account_id == account_id)
     await db.execute(
         delete(ssh_key).where(
@@ -132,14 +132,14 @@ async def remove_unlinked(db: Executor, account_id: int) -> None:
 
 
 class KeySourceRow(TypedRow):
-    """The link that gave a key, and the title of its directory."""
+    """The link through which a directory added a key, and the title of the directory."""
 
     identity_id: int
     title: str
 
 
 async def sources_of(db: Executor, account_id: int) -> dict[int, str]:
-    """Return the titles of the sources that an account is linked with, by link."""
+    """Return the titles of the sources that an account is linked with, by the id of the link."""
     statement = (
         select(external_identity.c.id.label("identity_id"), auth_source.c.title)
         .join(auth_source, auth_source.c.id == external_identity.c.source_id)
