@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("repository", help="address of its page; INGOT_TOKEN has the token")
     export.add_argument("archive", type=Path, help="the new file, or the new folder of a layout")
     export.add_argument(
+        "--organization",
+        action="store_true",
+        help="the address is that of an organization, which comes with its teams and all repositories",
+    )
+    export.add_argument(
         "--layout",
         choices=("archive", "gitea"),
         default="archive",
@@ -80,6 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     move = commands.add_parser("import", help="create a repository of any Ingot out of an archive")
     move.add_argument("archive", type=Path, help="the file")
     move.add_argument("repository", help="address of its new page; INGOT_TOKEN has the token")
+    move.add_argument(
+        "--organization",
+        action="store_true",
+        help="the file has an organization, and the address is that of a new one",
+    )
     move.add_argument(
         "--private",
         action=argparse.BooleanOptionalAction,
@@ -158,14 +168,27 @@ async def _restore(options: argparse.Namespace) -> None:
 
 async def _export(options: argparse.Namespace) -> None:
     from ingot_standalone.archives import export
+    from ingot_standalone.organizations import export_organization
 
     token = read({}).token
+    if options.organization:
+        if options.layout != "archive":
+            raise CannotStart("an organization has no layout of Gitea; export its repositories one by one")
+        await export_organization(options.repository, options.archive, token=token)
+        return
     await export(options.repository, options.archive, token=token, is_gitea=options.layout == "gitea")
 
 
 async def _import(options: argparse.Namespace) -> None:
     from ingot_standalone.archives import import_archive
+    from ingot_standalone.organizations import import_organization
 
+    if options.organization:
+        if options.private is not None:
+            raise CannotStart("repositories of an organization are private if they were private")
+        token, map_logins = read({}).token, options.map_logins
+        await import_organization(options.archive, options.repository, token=token, map_logins=map_logins)
+        return
     await import_archive(
         options.archive,
         options.repository,

@@ -11,6 +11,7 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,6 +23,7 @@ POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 3600.0
 """Limit of the silence of the server, which verifies a large archive before it answers."""
 BLOCK = 1024 * 1024
+PAGE_SIZE = 50
 UNFINISHED = ".unfinished"
 
 
@@ -32,42 +34,79 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class RemoteRepository(NamedTuple):
-    """A repository of a server, by the address of its page. An empty ``token`` is not sent."""
+class RemoteServer(NamedTuple):
+    """The API of a server. An empty ``token`` is not sent."""
 
     site: str
-    owner: str
-    name: str
     token: str
 
-    @property
-    def path(self) -> str:
-        return f"repos/{quote(self.owner, safe='')}/{quote(self.name, safe='')}"
-
     def call(
-        self, method: str, path: str, body: IO[bytes] | None = None, size: int = 0
+        self, method: str, path: str, body: IO[bytes] | None = None, size: int = 0, fields: Any = None
     ) -> http.client.HTTPResponse:
-        """Send a request to the API and return its response. Blocks. Raises CannotStart."""
+        """Send a request and return its response: with a file, or with ``fields`` as JSON.
+
+        Blocks. Raises CannotStart.
+        """
         headers = {"Authorization": f"token {self.token}"} if self.token else {}
+        data: IO[bytes] | bytes | None = body
         if body is not None:
             headers |= {"Content-Type": "application/zip", "Content-Length": str(size)}
+        elif fields is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(fields).encode()
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked
-            f"{self.site}/api/v1/{path}", data=body, headers=headers, method=method
+            f"{self.site}/api/v1/{path}", data=data, headers=headers, method=method
         )
         opener = urllib.request.build_opener(_NoRedirects)
         try:
             response: http.client.HTTPResponse = opener.open(request, timeout=TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
-            raise CannotStart(f"the server refuses it ({error.code}): {_message(error)}") from None
+            raise Refused(error.code, _message(error)) from None
         except (OSError, http.client.HTTPException) as error:
             raise CannotStart(f"{self.site} does not answer: {error}") from None
         return response
 
-    def get(self, method: str, path: str) -> Any:
+    def get(self, method: str, path: str, fields: Any = None) -> Any:
         """Return a decoded answer. Blocks. Raises CannotStart."""
-        with self.call(method, path) as response:
+        with self.call(method, path, fields=fields) as response:
             text = response.read()
         return json.loads(text) if text else None
+
+    def all(self, path: str) -> Iterator[Any]:
+        """Yield the objects of all pages of a list. Blocks. Raises CannotStart."""
+        number = 1
+        while page := self.get("GET", f"{path}?limit={PAGE_SIZE}&page={number}"):
+            yield from page
+            number += 1
+
+
+class RemoteRepository(NamedTuple):
+    """A repository of a server."""
+
+    server: RemoteServer
+    owner: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"repos/{segment(self.owner)}/{segment(self.name)}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.site}/{self.owner}/{self.name}"
+
+
+class Refused(CannotStart):
+    """The server refuses a request with ``status``."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(f"the server refuses it ({status}): {message}")
+
+
+def segment(text: str) -> str:
+    """Quote a text as one segment of a path."""
+    return quote(text, safe="")
 
 
 def _message(error: urllib.error.HTTPError) -> str:
@@ -93,7 +132,8 @@ def repository_at(url: str, token: str) -> RemoteRepository:
         raise CannotStart(
             f"{url!r} is not the address of a repository, such as https://git.example.org/ann/demo"
         )
-    return RemoteRepository("/".join((f"{parts.scheme}://{parts.netloc}", *prefix[1:])), owner, name, token)
+    site = "/".join((f"{parts.scheme}://{parts.netloc}", *prefix[1:]))
+    return RemoteRepository(RemoteServer(site, token), owner, name)
 
 
 async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) -> None:
@@ -106,20 +146,29 @@ async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) 
     repository = repository_at(url, token)
     if await asyncio.to_thread(target.exists):
         raise CannotStart(f"{target} exists; name another file")
-    path = f"{repository.path}/export"
-    state = await asyncio.to_thread(repository.get, "POST", path)
+    counts = await write_archive(repository, target, is_gitea=is_gitea)
+    objects = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    say(f"{target} has {url}{': ' if objects else ''}{objects}")
+
+
+async def write_archive(
+    repository: RemoteRepository, target: Path, *, is_gitea: bool = False
+) -> dict[str, int]:
+    """Export a repository into a new file or folder, and return its objects by kind. Raises CannotStart."""
+    path, server = f"{repository.path}/export", repository.server
+    state = await asyncio.to_thread(server.get, "POST", path)
     try:
         while state["status"] == "running":
             await asyncio.sleep(POLL_SECONDS)
-            state = await asyncio.to_thread(repository.get, "GET", path)
+            state = await asyncio.to_thread(server.get, "GET", path)
     except asyncio.CancelledError:
-        await asyncio.to_thread(repository.get, "DELETE", path)
+        await asyncio.to_thread(server.get, "DELETE", path)
         raise
     if state["status"] != "done":
-        raise CannotStart(f"the export failed: {state['error']}")
+        raise CannotStart(f"the export of {repository.url} failed: {state['error']}")
     await asyncio.to_thread(_save, repository, f"{path}/archive", target, is_gitea=is_gitea)
-    objects = ", ".join(f"{count} {kind}" for kind, count in state["counts"].items() if count)
-    say(f"{target} has {url}{': ' if objects else ''}{objects}")
+    counts: dict[str, int] = state["counts"]
+    return counts
 
 
 def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bool) -> None:
@@ -143,7 +192,10 @@ def _download(repository: RemoteRepository, path: str, target: Path) -> None:
     unfinished, digest = target.with_name(target.name + UNFINISHED), hashlib.sha256()
     try:
         unfinished.unlink(missing_ok=True)
-        with repository.call("GET", path) as response, open(unfinished, "xb", opener=_open_private) as file:
+        with (
+            repository.server.call("GET", path) as response,
+            open(unfinished, "xb", opener=open_private) as file,
+        ):
             while block := response.read(BLOCK):
                 digest.update(block)
                 file.write(block)
@@ -157,7 +209,7 @@ def _download(repository: RemoteRepository, path: str, target: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _open_private(path: str, flags: int) -> int:
+def open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
@@ -165,7 +217,14 @@ async def import_archive(
     source: Path, url: str, *, token: str, private: bool | None, map_logins: bool
 ) -> None:
     """Import an archive as a new repository, and wait for the end. Raises CannotStart."""
-    repository = repository_at(url, token)
+    await read_archive(repository_at(url, token), source, private=private, map_logins=map_logins)
+    say(f"{url} is here")
+
+
+async def read_archive(
+    repository: RemoteRepository, source: Path, *, private: bool | None, map_logins: bool
+) -> None:
+    """Import an archive as a new repository, and wait for the end. Raises CannotStart."""
     query: dict[str, str] = {"owner": repository.owner, "name": repository.name}
     if private is not None:
         query["private"] = str(private).lower()
@@ -177,7 +236,7 @@ async def import_archive(
             with source.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 path = f"repos/migrate/archive?{urlencode(query)}"
-                repository.call("POST", path, file, size).close()
+                repository.server.call("POST", path, file, size).close()
         except FileNotFoundError:
             raise CannotStart(f"{source} does not exist") from None
 
@@ -185,7 +244,6 @@ async def import_archive(
     state = {"status": "waiting"}
     while state["status"] in ("waiting", "running"):
         await asyncio.sleep(POLL_SECONDS)
-        state = await asyncio.to_thread(repository.get, "GET", f"{repository.path}/migration")
+        state = await asyncio.to_thread(repository.server.get, "GET", f"{repository.path}/migration")
     if state["status"] != "done":
-        raise CannotStart(f"the import failed: {state['error']}; {url} has what came")
-    say(f"{url} is here")
+        raise CannotStart(f"the import failed: {state['error']}; {repository.url} has what came")

@@ -1,0 +1,143 @@
+"""``ingot export --organization`` and ``ingot import --organization``, between organizations of one Ingot."""
+
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from .ingot_command import RunningIngot, ingot
+
+Call = Callable[..., Any]
+SCOPES = ["write:organization", "write:repository", "write:issue", "read:user", "write:admin"]
+
+
+@pytest.fixture
+def call(running: RunningIngot) -> Call:
+    """Sends a request as the administrator."""
+
+    def send(method: str, path: str, body: Any = None) -> Any:
+        url = f"{running.url}api/v1/{path}"
+        answer = httpx.request(method, url, auth=("root", running.password), json=body, timeout=30)
+        assert answer.is_success, f"{method} {path}: {answer.text}"
+        return answer.json() if answer.content else None
+
+    return send
+
+
+@pytest.fixture
+def token(call: Call, request: pytest.FixtureRequest) -> str:
+    new = {"name": request.node.name[:50], "scopes": SCOPES}
+    return str(call("POST", "users/root/tokens", new)["sha1"])
+
+
+@pytest.fixture
+def crew(call: Call) -> str:
+    """An organization with a label, two repositories, and a team that has one of them."""
+    for name in ("ann", "bob", "cat"):
+        new = {"username": name, "email": f"{name}@example.org", "password": f"what {name} knows"}
+        call("POST", "admin/users", new)
+    call("POST", "orgs", {"username": "crew", "description": "all lamps", "visibility": "limited"})
+    label = call("POST", "orgs/crew/labels", {"name": "for all", "color": "#00aabb"})
+    for name in ("lamps", "oil"):
+        call("POST", "orgs/crew/repos", {"name": name, "auto_init": True, "private": name == "oil"})
+        call("POST", f"repos/crew/{name}/issues", {"title": f"about {name}", "labels": [label["id"]]})
+    team = {"name": "writers", "units_map": {"repo.code": "write", "repo.issues": "read"}}
+    number = call("POST", "orgs/crew/teams", team)["id"]
+    call("PUT", f"teams/{number}/repos/crew/lamps")
+    for name in ("ann", "bob", "cat"):
+        call("PUT", f"teams/{number}/members/{name}")
+    return "crew"
+
+
+def teams_of(call: Call, name: str) -> dict[str, Any]:
+    """Return rights, members and repositories of teams by name."""
+    return {
+        team["name"]: (
+            team["permission"],
+            team["units_map"],
+            sorted(one["login"] for one in call("GET", f"teams/{team['id']}/members")),
+            sorted(one["name"] for one in call("GET", f"teams/{team['id']}/repos")),
+        )
+        for team in call("GET", f"orgs/{name}/teams")
+    }
+
+
+def test_an_organization_comes_back_with_teams_labels_and_repositories(
+    running: RunningIngot, call: Call, token: str, crew: str, tmp_path: Path
+) -> None:
+    file, there = tmp_path / "crew.zip", f"{running.url}{crew}"
+    done = ingot("export", "--organization", there, str(file), INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["crew.zip"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with zipfile.ZipFile(file) as archive:
+        paths = ["repositories/00001.zip", "repositories/00002.zip", "organization.json"]
+        assert archive.namelist() == paths
+    for name in ("lamps", "oil"):
+        url = f"{running.url}api/v1/repos/crew/{name}/export"
+        assert httpx.get(url, auth=("root", running.password)).status_code == 404
+
+    was = teams_of(call, crew)
+    call("PATCH", "admin/users/bob", {"login_name": "bob", "source_id": 0, "email": "other@example.org"})
+    call("PATCH", "admin/users/cat", {"login_name": "cat", "source_id": 0, "email": "more@example.org"})
+    done = ingot("import", "--organization", str(file), f"{running.url}copy", INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    assert "who did not join teams: bob, cat" in done.out
+    copy, here = call("GET", "orgs/copy"), teams_of(call, "copy")
+    assert (copy["description"], copy["visibility"]) == ("all lamps", "limited")
+    assert here.pop("writers") == (*was.pop("writers")[:2], ["ann"], ["lamps"])
+    assert here == was
+    assert [one["name"] for one in call("GET", "orgs/copy/labels")] == ["for all"]
+    for name in ("lamps", "oil"):
+        assert call("GET", f"repos/copy/{name}")["private"] is (name == "oil")
+        [issue] = call("GET", f"repos/copy/{name}/issues")
+        assert (issue["title"], [one["name"] for one in issue["labels"]]) == (f"about {name}", ["for all"])
+        assert call("GET", f"repos/copy/{name}/contents/README.md")["type"] == "file"
+
+    error = ingot("import", "--organization", str(file), f"{running.url}copy", INGOT_TOKEN=token).error_line
+    assert "refuses it (422)" in error
+
+
+@pytest.mark.parametrize("address", ["", "crew", "ftp://x/crew", "http://ann:secret@x/crew"])
+def test_what_is_no_address_of_an_organization_is_refused(address: str, tmp_path: Path) -> None:
+    error = ingot("export", "--organization", address, str(tmp_path / "a.zip")).error_line
+    assert "is not the address of an organization" in error
+
+
+MANIFEST = {
+    "format": "ingot-organization",
+    "version": 1,
+    "labels": [],
+    "teams": [],
+    "repositories": [{"name": "lamps", "path": "repositories/00001.zip", "sha256": "0" * 64}],
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"manifest.json": "{}"}, "is not an archive of an organization"),
+        ({"organization.json": "{"}, "is not an archive of an organization"),
+        ({"organization.json": json.dumps(MANIFEST | {"version": 2})}, "another version than 1"),
+        ({"organization.json": json.dumps(MANIFEST)}, "repositories/00001.zip"),
+    ],
+)
+def test_another_file_creates_nothing(files: dict[str, str], words: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    address = "http://127.0.0.1:1/crew"
+    assert words in ingot("import", "--organization", str(tmp_path / "a.zip"), address).error_line
+
+
+def test_options_that_do_not_fit_an_organization_are_refused(tmp_path: Path) -> None:
+    address = "http://127.0.0.1:1/crew"
+    layout = ("--organization", "--layout", "gitea", address, str(tmp_path / "a"))
+    assert "no layout of Gitea" in ingot("export", *layout).error_line
+    private = ("--organization", "--private", str(tmp_path / "a.zip"), address)
+    assert "if they were private" in ingot("import", *private).error_line
