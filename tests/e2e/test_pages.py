@@ -157,7 +157,8 @@ READ = [
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
 OPERATIONS = ["admin/tasks", "admin/jobs", "admin/events", "admin/audit", "admin/limits", "admin/mails"]
 ADMINISTER = ["settings", "settings/collaboration", "settings/hooks", "settings/hooks/new", "settings/keys",
-              "settings/teams", "settings/branches", "settings/mirrors", "settings/transfer"]  # fmt: skip
+              "settings/teams", "settings/branches", "settings/mirrors", "settings/export",
+              "settings/transfer"]  # fmt: skip
 
 
 @pytest.mark.parametrize("role", ["nobody", "stranger", "reader", "writer", "ann"])

@@ -164,6 +164,8 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
 
 def _is_linked(route: Route) -> bool:
     """Return True if the route reads a file that pages link to."""
+    if route.path.endswith("{repo}/export/archive"):
+        return True
     files = ("{repo}/raw/", "{repo}/media/")
     return route.policy == "read" and (
         not route.path.startswith("/api") or any(one in route.path for one in files)

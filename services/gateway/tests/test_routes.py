@@ -57,6 +57,8 @@ TABLE = RouteTable()
         ("/api/v1/repos/ann/app/issuesque", "repos", "api"),
         ("/api/v1/repos/ann/app/raw/master/issues", "repos", "file"),
         ("/api/v1/repos/ann/app/archive/master.zip", "repos", "file"),
+        ("/api/v1/repos/ann/app/export", "repos", "api"),
+        ("/api/v1/repos/ann/app/export/archive", "repos", "file"),
         ("/api/v1/repos/ann/app/branches/topic/issues", "repos", "api"),
         ("/api/v1/repositories/4", "repos", "api"),
         ("/avatars/1", "identity", "api"),

@@ -90,6 +90,10 @@ ANSWERS = {
         "id": 7, "status": "done", "error": "", "repeat": 0, "original_url": "https://x/y.git", "counts": {},
         "finished_at": MOMENT,
     },
+    f"{HOME}/export": {
+        "status": "running", "counts": {}, "size": 0, "error": "", "created_at": MOMENT, "finished_at": None,
+        "expires_at": None,
+    },
     "/admin/auths/1": SOURCE, "/admin/imports/1": IMPORT,
     "/user/mail-preferences": {
         "mentions": "instant", "participating": "instant", "watching": "instant", "own": False,

@@ -83,6 +83,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/repos/{owner}/{repo}/raw/*", "repos", "file", linked=True),
     Route("/api/v1/repos/{owner}/{repo}/media/*", "repos", "file", linked=True),
     Route("/api/v1/repos/{owner}/{repo}/archive/*", "repos", "file"),
+    Route("/api/v1/repos/{owner}/{repo}/export/archive", "repos", "file", linked=True),
     Route("/api/v1/repos/{owner}/{repo}/commits/{sha}/pull", "issues"),
     Route("/api/v1/repos/{owner}/{repo}/hooks/*", "hooks"),
     Route("/api/v1/repos/{owner}/{repo}/hooks/git/*", "repos"),  # no operation, and no id of a hook

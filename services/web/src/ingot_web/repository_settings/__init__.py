@@ -1,1 +1,1 @@
-"""Settings of a repository: general, access, mirrors, transfer, protection of branches and tags."""
+"""Settings of a repository: general, access, mirrors, export, transfer, protection of branches and tags."""

@@ -1,5 +1,12 @@
 """Routes of repository settings."""
 
-from ingot_web.repository_settings.api import general, mirrors, protections, teams, transfer
+from ingot_web.repository_settings.api import exports, general, mirrors, protections, teams, transfer
 
-routes = [*general.routes, *teams.routes, *mirrors.routes, *transfer.routes, *protections.routes]
+routes = [
+    *general.routes,
+    *teams.routes,
+    *mirrors.routes,
+    *exports.routes,
+    *transfer.routes,
+    *protections.routes,
+]

@@ -101,7 +101,10 @@ async def _general_page(
 def render_part(
     frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, *, page: str = "", **values: Any
 ) -> Response[str]:
-    """Return a page of settings. The default template has the name of the part."""
+    """Return a page of settings. The default template has the name of the part.
+
+    ``values`` may have those of ``WebRequest.render``.
+    """
     return frame.render(
         f"repository_settings/{page or part}.html",
         tab="settings",
