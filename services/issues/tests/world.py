@@ -104,6 +104,7 @@ class World:
         as_: int = 1,
         scopes: list[str] | None = None,
         restricted_to: list[int] | None = None,
+        granted_only: bool = False,
         remember: bool = False,
         **more: Any,
     ) -> httpx.Response:
@@ -116,6 +117,8 @@ class World:
         principal: dict[str, Any] = {} if scopes is None else {"scopes": scopes}
         if restricted_to is not None:
             principal["restricted_to"] = restricted_to
+        if granted_only:
+            principal["granted_only"] = True
         whole = f"/api/v1{path[1:]}" if path.startswith("//") else f"/api/v1/repos/ann/app{path}"
         return await self.http.request(
             method, whole, json=body, headers=self.headers(as_, **principal), **more

@@ -79,6 +79,26 @@ async def test_who_may_see_and_write_labels(world, acme, visibility, as_, reads,
 
 
 @pytest.mark.parametrize(
+    ("as_", "more", "reads", "writes"),
+    [
+        (3, {}, 404, 404),
+        (3, {"restricted_to": [APP]}, 404, 404),
+        (2, {}, 200, 403),
+        (2, {"restricted_to": [APP]}, 404, 404),
+        (1, {}, 200, 201),
+    ],
+)
+@pytest.mark.parametrize("visibility", ["public", "limited", "private"])
+async def test_a_restricted_user_sees_labels_only_as_a_member(
+    world, acme, visibility, as_, more, reads, writes
+):
+    world.identity.add_account(ACME, "acme", kind="organization", visibility=visibility)
+    more = more | {"granted_only": True}
+    assert (await world.call("GET", LABELS, as_=as_, **more)).status_code == reads
+    assert (await world.call("POST", LABELS, NEW, as_=as_, **more)).status_code == writes
+
+
+@pytest.mark.parametrize(
     ("more", "status"),
     [
         ({"scopes": ["read:organization"]}, 403),

@@ -363,6 +363,19 @@ async def test_a_private_head_is_followed_for_as_long_as_its_author_may_read_it(
     assert [(one.number, one.head_branch) for one in world.comparisons()] == [(1, branch)] * 2
 
 
+@pytest.mark.parametrize(("level", "branch"), [("none", ""), ("read", "fix")])
+async def test_a_public_head_is_not_followed_for_a_restricted_author_without_a_grant(world, level, branch):
+    """repos answers "none" for a restricted user in a public repository."""
+    await world.propose(as_=4, head="dan:fix")
+    await world.workers.step()
+    world.repos.calls.clear()
+    head = world.repos.repositories[8] = repository(8, owner=1)
+    world.repos.levels[(8, 4)] = level
+    await world.deliver(push("refs/heads/fix", repository=head))
+    await world.workers.step()
+    assert [(one.number, one.head_branch) for one in world.comparisons()] == [(1, branch)]
+
+
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_white_space_may_change_is_compared_again_when_the_repository_says_otherwise(world):
     await world.propose_many("fits", "conflicts")

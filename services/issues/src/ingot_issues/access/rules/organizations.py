@@ -1,15 +1,19 @@
 """Rights to the labels of an organization."""
 
 from ingot_chassis.errors import Denied, NotFound, Unauthenticated
-from ingot_chassis.security.principal import ANONYMOUS, Membership, Principal
+from ingot_chassis.security.principal import Membership, Principal
 from ingot_contracts.identity.accounts import Account
 
 
 def may_read(principal: Principal, organization: Account, membership: Membership | None) -> bool:
     """Return whether the caller may see the organization, and so its labels."""
-    if organization.visibility == "public" or principal.admin:
+    if principal.admin or (principal.signed_in and membership is not None):
         return True
-    return principal.signed_in and (organization.visibility == "limited" or membership is not None)
+    if principal.granted_only:
+        return False
+    return organization.visibility == "public" or (
+        principal.signed_in and organization.visibility == "limited"
+    )
 
 
 def may_write(principal: Principal, membership: Membership | None) -> bool:
@@ -28,7 +32,8 @@ def require(
 
     A token that is restricted to repositories reads what anonymous callers may read.
     """
-    reader, is_in = (principal, membership) if principal.restricted_to is None else (ANONYMOUS, None)
+    is_token = principal.restricted_to is not None
+    reader, is_in = (principal.unidentified(), None) if is_token else (principal, membership)
     if organization.kind != "organization" or not may_read(reader, organization, is_in):
         raise NotFound
     if writes and not principal.signed_in:

@@ -85,16 +85,17 @@ class ComparisonJobs:
     ) -> Head:
         """Return the head to compare.
 
-        Without a branch, repos uses the commits that it stores under the number. So no new commit of a
-        private repository is copied after the author has lost access to it. Without ``follows_branch``, no
-        commit is copied that was not pushed. Imported heads of the ghost account are in the base repository
-        itself.
+        Without a branch, repos uses the commits that it stores under the number. So no new commit of a fork
+        or a private repository is copied after the author has lost access to it. Without ``follows_branch``,
+        no commit is copied that was not pushed. Imported heads of the ghost account are in the base
+        repository itself.
         """
         repository = head_repositories.get(row.head_repository_id)
+        is_fork = row.head_repository_id != row.repository_id
         hidden = (
             repository is not None
-            and repository.private
-            and not (row.author_id == GHOST_ID and repository.id == row.repository_id)
+            and (repository.private or (is_fork and row.author_id != GHOST_ID))
+            and not (row.author_id == GHOST_ID and not is_fork)
             and not await self._may_read(row.author_id, repository.id)
         )
         branch = row.head_branch if follows_branch and not hidden else ""
