@@ -56,6 +56,17 @@ async def test_users_outside_an_organization_are_refused(world, path, user, stat
     assert (await world.call("GET", path, user=user)).status_code == status
 
 
+async def test_to_a_restricted_user_outside_an_organization_does_not_exist(world):
+    for more in ({}, {"restricted_to": [7]}):
+        answers = [
+            await world.call("GET", f"/orgs/{name}/hooks", user=2, granted_only=True, **more)
+            for name in ("acme", "secret", "nobody")
+        ]
+        assert {(answer.status_code, answer.text) for answer in answers} == {(404, answers[2].text)}
+    world.identity.memberships[2] = MEMBER
+    assert (await world.call("GET", "/orgs/acme/hooks", user=2, granted_only=True)).status_code == 200
+
+
 async def test_a_site_administrator_may_do_everything(world):
     created = await world.call("POST", "/orgs/secret/hooks", hook(), user=2, admin=True)
     assert created.status_code == 201

@@ -53,7 +53,8 @@ def require_role(principal: Principal, account: Account, membership: Membership 
     if has_role(principal, membership, role):
         return
     restricted = principal.restricted_to is not None
-    if account.visibility == "private" and (membership is None or restricted):
+    is_hidden = account.visibility == "private" or principal.granted_only
+    if is_hidden and (membership is None or restricted):
         raise NotFound
     if restricted:
         raise Denied("the token is restricted to some repositories and cannot use hooks of an organization")
