@@ -55,7 +55,10 @@ def move_back(repo: pygit2.Repository, changes: Sequence[RefChange]) -> None:
 
 
 def proposed_commit(repo: pygit2.Repository, oid: str, base_branch: str) -> CommitInfo | None:
-    """Return the commit with this full id; None if it is not a commit, or if the base branch contains it."""
+    """Return the commit with this full id.
+
+    Return None if it is not a commit, or if the base branch contains it.
+    """
     base = ref_target(repo, BRANCHES + base_branch)
     try:
         info = commit_info(repo, oid)

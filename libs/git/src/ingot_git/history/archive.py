@@ -1,12 +1,12 @@
 """Archives of a commit: streamed from git (git-archive(1), git-bundle(1)), and cached on disk.
 
 The cache is in the folder of the repositories: `archives/<repository id>/<commit>-<folder>.<format>`. A file
-appears there only when it is complete. The least recently used archive is removed first. If the disk is full
-or a file is lost, the archive is created again.
+gets this name only when it is complete. The least recently used archive is evicted first. If the disk is
+full or a file is lost, the archive is created again.
 
 A small commit can occupy git for hours, because git compares each pattern of `.gitattributes` with each path.
-So the CPU time of git is limited in proportion to its output. Before it writes a bundle, git lists all
-objects. Its limit also grows with the size of the repository.
+So the CPU time of git is limited in proportion to its output. Before git writes a bundle, it lists all
+objects. So the limit of a bundle also grows with the size of the repository.
 """
 
 import asyncio
@@ -62,9 +62,9 @@ def stream_archive(
     max_memory: int | None = None,
     charge: Callable[[float], None] | None = None,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the archive of a commit with everything inside one root folder, or a bundle of its history.
+    """Yield the archive of a commit with all files inside one root folder, or a bundle of its history.
 
-    While it runs, nothing of the repository is pruned.
+    While this runs, the repository is not pruned.
 
     Args:
         path: the bare repository.
@@ -72,13 +72,13 @@ def stream_archive(
         archive_format: the tar of a commit and folder is reproducible; gzip writes no time into it.
         folder: name of the root folder: letters, digits, `.`, `_` and `-`.
         only: paths of files and folders; the archive contains only these. Not for a bundle.
-        size: bytes of the repository. A bundle may take more CPU time in a larger one.
+        size: bytes of the repository, which increase the limit of CPU time for a bundle.
         time_limit: seconds, after which git is killed. Closing the generator kills git, too.
         max_memory: see `spawn`.
         charge: see `stream_git`.
 
     Raises:
-        InvalidName: at once, for the commit or the folder.
+        InvalidName: immediately, for the commit or the folder.
         GitFailed: while iterating; before the first chunk if the commit does not exist.
         GitTooExpensive: while iterating, above the limit of CPU time.
     """
@@ -127,8 +127,8 @@ async def stream_bundle(
 ) -> AsyncGenerator[bytes, None]:
     """Yield a bundle (gitformat-bundle(5)) of a commit and its history. Its branch is `bundle`.
 
-    A bundle can be cloned. While this runs, nothing of the repository is pruned. For the arguments see
-    `stream_archive`. Raises, while iterating, the errors of `stream_git`.
+    A bundle can be cloned. While this runs, the repository is not pruned. For the arguments see
+    `stream_archive`. While iterating, this raises the errors of `stream_git`.
     """
     max_cpu = MAX_CPU._replace(seconds=MAX_CPU.seconds + size / _LISTED_PER_SECOND)
     args = GitArgs("pack-objects", ("--revs", "--stdout", "--quiet", "--delta-base-offset"))
@@ -163,7 +163,7 @@ class ArchiveName:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The chunks of an archive, and its size in bytes; None if it is not cached."""
+    """The chunks of an archive, and its size in bytes. The size is None if the archive is not cached."""
 
     chunks: AsyncGenerator[bytes, None]
     size: int | None
@@ -185,14 +185,14 @@ class Archives:
         self._partial.mkdir(parents=True, exist_ok=True)
 
     async def find(self, name: ArchiveName) -> Archive | None:
-        """Return a cached archive, or None. The caller has checked the permissions."""
+        """Return a cached archive, or None. The caller must check the permissions first."""
         file = await asyncio.to_thread(_open_cached, self._path(name))
         return None if file is None else Archive(_read(file), os.fstat(file.fileno()).st_size)
 
     def keep(
         self, name: ArchiveName, path: Path, chunks: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks of an archive; cache it if all are read. ``path`` is its repository."""
+        """Yield the chunks of an archive, and cache it if all are read. ``path`` is its repository."""
         return self._cached(name, path, chunks) if self._max_bytes else chunks
 
     def _path(self, name: ArchiveName) -> Path:
@@ -222,7 +222,7 @@ class Archives:
                 total -= size
 
     def _files(self) -> Iterator[Path]:
-        """Yield all files. Folders of repositories that are deleted at the same time are skipped."""
+        """Yield all files of the cache. A folder that is deleted at the same time is skipped."""
         for folder in self._root.iterdir():
             files = list[Path]()
             with contextlib.suppress(FileNotFoundError):
@@ -247,7 +247,7 @@ class Archives:
 
 
 class _Partial:
-    """A file that is being written. If the disk is full, it is removed and a warning is logged."""
+    """A temporary file of an archive. If the disk is full, the file is removed and a warning is logged."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._left = max_bytes
@@ -270,7 +270,7 @@ class _Partial:
             self.discard()
 
     def publish(self, cache_path: Path) -> bool:
-        """Rename it to its final path. Return False if this failed."""
+        """Rename the file to its final path. Return False if there is no file, or if the rename failed."""
         if self._file is None:
             return False
         try:

@@ -27,7 +27,7 @@ MAX_CPU = CpuLimit(0.6)
 class BlamedCommit:
     """A commit that some lines of a file come from.
 
-    ``path`` is the file in this commit; ``previous`` is a commit without these lines.
+    ``path`` is the path of the file in this commit. ``previous`` is an earlier commit without these lines.
     """
 
     sha: str
@@ -67,7 +67,7 @@ def file_to_blame(repo: pygit2.Repository, name: str, path: str) -> tuple[str, s
     """Return the ids of the commit that ``name`` refers to, and of the file in it.
 
     Raises:
-        RefNotFound, ObjectNotFound: there is no such file.
+        RefNotFound, ObjectNotFound: the ref or the file does not exist.
         OutputTooLarge: the file is too large, has too many lines, or is binary.
     """
     commit = named_ref(repo, name).commit

@@ -13,9 +13,9 @@ _SECONDS = 6 * 3600.0
 
 
 async def write_bundle(path: Path, refs: Mapping[str, str], target: Path) -> None:
-    """Write a bundle of these refs, full names with ids, of the repository at ``path``.
+    """Write a bundle of ``refs`` (ids by full name) of the repository at ``path``.
 
-    While this runs, nothing of the repository is pruned. Raises the errors of `stream_git`, and OSError.
+    While this runs, the repository is not pruned. Raises the errors of `stream_git`, and OSError.
     """
     header = "".join(f"{object_id} {name}\n" for name, object_id in refs.items())
     pack = stream_git(

@@ -26,7 +26,7 @@ class ReadBudget:
     """Limits for reading any number of commits.
 
     Args:
-        size: returns the bytes of a text in its event.
+        size: returns the number of bytes that a text has in an event.
         texts: maximum bytes of texts and paths.
         paths: maximum bytes of paths; callers may reset it between commits.
         entries: maximum number of folder entries that are read.
@@ -41,13 +41,13 @@ class ReadBudget:
         return self._texts <= 0 or self.entries <= 0
 
     def count_commit(self, info: CommitInfo) -> None:
-        """Count the texts of a commit."""
+        """Subtract the texts of a commit from the budget."""
         people = (info.author, info.committer)
         self._texts -= sum(self._size(text) for who in people for text in (who.name, who.email))
         self._texts -= self._size(info.message)
 
     def count_path(self, path: str) -> bool:
-        """Count the path and return True if the budget allows it."""
+        """Subtract a path from the budget. Return False, without a subtraction, if the path does not fit."""
         size = self._size(path)
         if size > self.paths:
             return False
@@ -58,7 +58,7 @@ class ReadBudget:
 
 @dataclass(frozen=True, slots=True)
 class CommitChanges:
-    """A commit with the files that differ from its first parent; a rename is a removal and an addition.
+    """A commit with the files that differ from its first parent. A rename is a removal and an addition.
 
     `omitted` counts the files beyond the budget. It is a lower bound if a tree was not read completely.
     """
@@ -73,7 +73,7 @@ class CommitChanges:
 def changes_of(
     repo: pygit2.Repository, oids: Sequence[str], budget: ReadBudget, clip: Clip
 ) -> list[CommitChanges]:
-    """Return commits (full ids), clipped, each with its changed files; fewer if the budget is used up.
+    """Return commits (full ids), clipped, with their changed files; fewer commits if the budget is used up.
 
     Only one commit with complete texts is in memory at a time. Raises ObjectNotFound.
     """
@@ -101,7 +101,10 @@ def changed_paths(
 
 
 def changed_entries(repo: pygit2.Repository, info: CommitInfo, most: int) -> int:
-    """Return the count of folder entries read to compare a commit with its first parent, up to ``most``."""
+    """Return the number of folder entries that a comparison of a commit with its first parent reads.
+
+    Counting stops at ``most``.
+    """
     before, after = None, find_commit(repo, info.oid).tree_id
     if info.parents:
         parent: object = repo.get(info.parents[0])
@@ -202,7 +205,7 @@ class _TreeComparison:
 
 
 def _by_name(entries: _Entries) -> dict[bytes, tuple[int, bytes]]:
-    """Return mode and id of each entry by name, with today's modes. Names of folders end with a slash."""
+    """Return mode and id of each entry by name, without permissions. Names of folders end with a slash."""
     by_name: dict[bytes, tuple[int, bytes]] = {}
     for octal, name, oid in entries:
         mode = int(octal, 8)

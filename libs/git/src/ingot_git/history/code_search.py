@@ -46,7 +46,8 @@ _NO_MATCH, _FATAL = 1, 128
 class CodeQuery(msgspec.Struct, frozen=True):
     """A search: a text, or an extended regular expression as git-grep(1) reads it.
 
-    ``path`` is a folder or a file, ``extension`` the end of names without its dot. Empty ones match all.
+    ``path`` is a folder or a file, ``extension`` the end of names without its dot. Empty values match all
+    files.
     """
 
     text: str
@@ -57,7 +58,10 @@ class CodeQuery(msgspec.Struct, frozen=True):
 
 
 class SearchedCommit(msgspec.Struct, frozen=True):
-    """A commit with its tree, and the paths of its large files. ``complete``: all files were measured."""
+    """A commit, its tree, and the paths of its large files, which are not searched.
+
+    ``complete`` is False if the commit has too many files to find all large ones.
+    """
 
     commit: str
     tree: str
@@ -66,9 +70,9 @@ class SearchedCommit(msgspec.Struct, frozen=True):
 
 
 class MatchingLine(msgspec.Struct):
-    """A line. ``matches`` are start and end of each match in ``text``, in characters.
+    """A line. ``matches`` has start and end of each match in ``text``, in characters.
 
-    ``text`` is a part of a long line.
+    Of a long line, ``text`` is only a part.
     """
 
     number: int
@@ -85,7 +89,7 @@ class MatchingFile(msgspec.Struct):
 
 
 class CodeMatches(msgspec.Struct):
-    """Files with matches in the order of their paths.
+    """Files with matches, ordered by path.
 
     ``complete`` is False if a limit ended the search, or large files were skipped.
     """
@@ -95,7 +99,7 @@ class CodeMatches(msgspec.Struct):
 
 
 def commit_to_search(repo: pygit2.Repository, name: str, cache: ReadCache) -> SearchedCommit:
-    """Return the commit of a branch, tag or commit id. Raises RefNotFound."""
+    """Return the commit of a branch, tag or commit id, with its large files. Raises RefNotFound."""
     commit, tree = named_root(repo, name)
     searched: SearchedCommit | None = cache.listings.get((tree, "searched"))
     if searched is None:
@@ -109,7 +113,7 @@ def commit_to_search(repo: pygit2.Repository, name: str, cache: ReadCache) -> Se
 
 
 async def search_code(git_dir: Path, searched: SearchedCommit, query: CodeQuery) -> CodeMatches:
-    """Return the matches in files that are text. LFS pointers are among them; see ``without_pointers``.
+    """Return the matches in text files, including LFS pointers; see ``without_pointers``.
 
     Raises:
         InvalidName: git cannot read the regular expression, or it needs too much memory.
@@ -121,7 +125,7 @@ async def search_code(git_dir: Path, searched: SearchedCommit, query: CodeQuery)
 
 
 def _read(output: bytes, searched: SearchedCommit, start: bytes, *, complete: bool) -> CodeMatches:
-    """Return the matches in the output of git. ``start`` stands before each match."""
+    """Return the matches in the output of git. ``start`` is the colour code before each match."""
     files: list[MatchingFile] = []
     for path, number, line in _records(output, f"{searched.commit}:".encode()):
         if not files or files[-1].path != path:
@@ -136,7 +140,7 @@ def _read(output: bytes, searched: SearchedCommit, start: bytes, *, complete: bo
 def without_pointers(
     repo: pygit2.Repository, searched: SearchedCommit, files: list[MatchingFile]
 ) -> list[MatchingFile]:
-    """Return the files with their ids. LFS pointers and unreadable names are left out."""
+    """Return the files with their ids. LFS pointers and unreadable names are omitted."""
     files_of_text = []
     for file in files:
         with contextlib.suppress(ObjectNotFound, KeyError):
@@ -148,7 +152,7 @@ def without_pointers(
 
 
 async def _run(git_dir: Path, searched: SearchedCommit, query: CodeQuery, color: str) -> tuple[bytes, bool]:
-    """Return the output of git, and False if a limit ended it."""
+    """Return the output of git, and False if a limit ended the search."""
     options = (
         "-I", "-n", "-z", "--full-name", "--color=always", "--threads=1", f"--max-count={MOST_LINES}",
         "-E" if query.is_regexp else "-F", *(["-i"] if query.ignores_case else []), "-f-",
@@ -215,7 +219,7 @@ def _records(output: bytes, prefix: bytes) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _line(number: int, line: bytes, start: bytes) -> MatchingLine:
-    """Return a line without the colours of git, which surround each match."""
+    """Return a line without git's colour codes, which surround each match."""
     first, *others = line.split(start)
     text, matches = first.decode("utf-8", "replace"), []
     for other in others:

@@ -32,7 +32,7 @@ class AffectedFile(msgspec.Struct, frozen=True):
 
 
 class CommitFiles(msgspec.Struct, frozen=True):
-    """The files that a commit changes. Lines of binary files are not counted.
+    """The files that a commit changes. The line counts exclude binary files.
 
     ``whole`` is False if there are too many files to read.
     """
@@ -46,7 +46,10 @@ class CommitFiles(msgspec.Struct, frozen=True):
 async def files_of(
     storage: Storage, repository_id: int, commits: Sequence[CommitInfo], cache: SharedCache[CommitFiles]
 ) -> dict[str, CommitFiles]:
-    """Return the files of each commit by its id. Commits with too many files are skipped."""
+    """Return the files of each commit by its id. Commits with too many files are skipped.
+
+    Commits that git could not read within the limits are skipped, too.
+    """
     files = {info.oid: cached for info in commits if (cached := cache.get(info.oid)) is not None}
     unread = [info for info in commits if info.oid not in files]
     if unread:

@@ -33,7 +33,7 @@ _NOT_IN_A_NAME = re.compile(r"[<>\x00-\x1f\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An author or committer; `when` has the time zone of the commit."""
+    """An author or committer. `when` has the time zone of the commit."""
 
     name: str
     email: str
@@ -42,7 +42,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """A commit as plain values; `omitted` counts the characters that were cut from its texts."""
+    """A commit as plain values. `omitted` counts the characters that were cut from its texts."""
 
     oid: str
     message: str
@@ -58,7 +58,7 @@ Clip = Callable[[CommitInfo], CommitInfo]
 
 
 def whole(info: CommitInfo) -> CommitInfo:
-    """Return the commit unchanged: the Clip without limits."""
+    """Return the commit unchanged. This is the Clip without limits."""
     return info
 
 
@@ -66,13 +66,13 @@ def commit_info(repo: pygit2.Repository, oid: str) -> CommitInfo:
     """Return the commit with this full id.
 
     Raises:
-        ObjectNotFound: no such object, or not a commit.
+        ObjectNotFound: the object does not exist, or is not a commit.
     """
     return describe(find_commit(repo, oid))
 
 
 def find_commit(repo: pygit2.Repository, oid: str) -> pygit2.Commit:
-    """Return the commit object with a full id. Raises ObjectNotFound."""
+    """Return the commit object with this full id. Raises ObjectNotFound."""
     commit: object = repo.get(oid) if is_object_id(oid) else None
     if not isinstance(commit, pygit2.Commit):
         raise ObjectNotFound("no such commit")
@@ -80,7 +80,7 @@ def find_commit(repo: pygit2.Repository, oid: str) -> pygit2.Commit:
 
 
 def describe(commit: pygit2.Commit) -> CommitInfo:
-    """Return the values of a commit object as git shows them; libgit2 would trim names and messages."""
+    """Return the values of a commit object like git shows them; libgit2 would trim names and messages."""
     # For git the text ends at the first NUL.
     head, _, message = commit.read_raw().partition(b"\0")[0].partition(b"\n\n")
     encoding = commit.message_encoding
@@ -95,9 +95,9 @@ def describe(commit: pygit2.Commit) -> CommitInfo:
 
 
 def signature(person: Person) -> pygit2.Signature:
-    """Return a signature that git accepts for any profile.
+    """Return a signature of a person that git accepts for any profile.
 
-    It is trimmed like git does, has no brackets or control characters, and is never empty.
+    Name and address are trimmed like in git, have no brackets or control characters, and are never empty.
     """
     name = _NOT_IN_A_NAME.sub(" ", person.name).strip(_TRIMMED) or "unknown"
     email = _NOT_IN_A_NAME.sub("", person.email).strip(_TRIMMED) or "unknown@localhost"
@@ -107,7 +107,7 @@ def signature(person: Person) -> pygit2.Signature:
 
 
 def person_in(head: bytes, field: bytes, encoding: str | None = None) -> Person:
-    """Parse a person in the head of a commit or tag like git does; empty texts if it is missing."""
+    """Parse a person in the head of a commit or tag like git. The texts are empty if it is missing."""
     at = head.find(b"\n" + field + b" ")
     line = head[at + len(field) + 2 :].partition(b"\n")[0] if at >= 0 else b""
     match = _IDENT.match(line)
@@ -120,14 +120,14 @@ def person_in(head: bytes, field: bytes, encoding: str | None = None) -> Person:
 
 
 def _moment(seconds: int, offset: int) -> datetime:
-    """Return a time with ``offset`` in minutes; an invalid offset counts as UTC."""
+    """Return a time with ``offset`` in minutes; an invalid offset is treated as UTC."""
     zone = _zone(offset if abs(offset) <= _MAX_OFFSET else 0)
     return datetime.fromtimestamp(min(max(seconds, 0), _MAX_SECONDS), zone)
 
 
 @cache
 def _zone(minutes: int) -> timezone:
-    """Return the time zone of an offset. It is cached: creating it costs more than the rest of a person."""
+    """Return the time zone of an offset. It is cached: creating it is the slowest part of a person."""
     return timezone(timedelta(minutes=minutes))
 
 

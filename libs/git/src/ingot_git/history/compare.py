@@ -53,7 +53,7 @@ _STATUS: dict[str, FileStatus] = {
 
 
 def whitespace_of(text: str) -> Whitespace:
-    """Return the option of a query; show all changes if it is unknown."""
+    """Return the option with this name; "show-all" if it is unknown."""
     return next((one for one in _IGNORING if one == text), "show-all")
 
 
@@ -69,9 +69,10 @@ class ChangedFile:
 
 
 class ChangedFiles(Sequence[ChangedFile]):
-    """The files of a diff in git's order. A file is parsed when it is read: a page needs few of many.
+    """The files of a diff in git's order. A file is parsed when it is read, because a page needs few of them.
 
-    ``names`` has a letter of git, the old path of a rename, and the path. ``counts`` has the lines by path.
+    ``names`` has the status letter of git, the old path of a rename, and the path. ``counts`` has the added
+    and deleted lines by path.
     """
 
     def __init__(self, names: list[tuple[str, str | None, str]], counts: dict[str, tuple[str, str]]) -> None:
@@ -96,7 +97,7 @@ class ChangedFiles(Sequence[ChangedFile]):
         return ChangedFile(name, old, _STATUS.get(letter, "modified"), _count(added), _count(deleted))
 
     def position(self, path: str) -> int:
-        """Return the position of the file with this path; the number of files if there is none."""
+        """Return the position of the file with this path; the number of files if the path is missing."""
         return next((at for at, names in enumerate(self._names) if names[2] == path), len(self._names))
 
     @property
@@ -113,7 +114,8 @@ class Comparison:
         head: the commit of the head.
         merge_base: the best common ancestor; None if the histories share no commit.
         ahead: number of commits in head that are not in base.
-        clean: True if they merge without conflicts; None if only git can tell (`merge.mergeable_heads`).
+        clean: True if the commits merge without conflicts. None if only git can decide, see
+            `merge.mergeable_heads`.
     """
 
     base: str
@@ -127,7 +129,7 @@ def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
     """Compare two commits (full ids) of one repository. Blocks; costs grow with the changes on both sides.
 
     Raises:
-        ObjectNotFound: one of them is not a commit of this repository.
+        ObjectNotFound: one of the ids is not a commit of this repository.
     """
     ancestor = merge_base(repo, base, head)
     line = None if ancestor is None else line_between(ancestor, find_commit(repo, head))
@@ -137,7 +139,7 @@ def compare(repo: pygit2.Repository, base: str, head: str) -> Comparison:
 
 
 def compare_with_branch(repo: pygit2.Repository, head: str, *, base_branch: str) -> Comparison:
-    """Return `compare` with a branch (short name) as the base. Also raises RefNotFound."""
+    """Compare a commit with a branch (short name), like `compare`. Also raises RefNotFound."""
     return compare(repo, get_branch(repo, base_branch).oid, head)
 
 
@@ -157,7 +159,7 @@ def history(
     skipped, too (see `tip_to_hide`).
 
     Raises:
-        ObjectNotFound: one of them is not a commit of this repository.
+        ObjectNotFound: one of the ids is not a commit of this repository.
     """
     oids = only_in(
         repo,
@@ -178,11 +180,11 @@ async def diff_text(
     max_bytes: int = 32 * MIB,
     time_limit: float = 30.0,
 ) -> bytes:
-    """Return the unified diff of two commits (git-diff(1)); its bytes have any encoding.
+    """Return the unified diff of two commits (git-diff(1)) in bytes of any encoding.
 
     Args:
         path: the bare repository.
-        before: full id; for a pull request the merge base, empty if there is none.
+        before: full id; for a pull request the merge base. Empty compares with the empty tree.
         after: full id.
         binary: include the changes of binary files, not only a note that they differ.
         alternate: another repository that has one of the commits.
@@ -190,9 +192,9 @@ async def diff_text(
         time_limit: seconds.
 
     Raises:
-        InvalidName: not full ids.
-        OutputTooLarge, GitTimedOut: it exceeds `max_bytes`, `time_limit` or `READ`.
-        GitFailed: one of them does not exist.
+        InvalidName: an id is not a full id.
+        OutputTooLarge, GitTimedOut: git exceeds `max_bytes`, `time_limit` or `READ`.
+        GitFailed: a commit does not exist.
     """
     before = before or EMPTY_TREE
     _require_ids(before, after)
@@ -215,8 +217,8 @@ async def diff_of_files(
 ) -> tuple[bytes, int]:
     """Return a page of `diff_text`, by files in git's order, and the number of files that differ.
 
-    Ids of files are complete: they identify the contents of binary files, which are not shown. A file without
-    visible changes for ``whitespace`` has only its first line. Other arguments and errors are as in
+    The ids of files are full ids: they identify the contents of binary files, which are not shown. A file
+    without visible changes for ``whitespace`` has only its first line. For other arguments and errors see
     `diff_text`.
     """
     before = before or EMPTY_TREE
@@ -231,7 +233,7 @@ async def diff_of_files(
     options = (*_PLAIN, "--patch", "--full-index", *_IGNORING[whitespace])
 
     async def sections(renames: str, shown: list[list[bytes]]) -> dict[bytes, bytes]:
-        """Return git's output for these files by first line; it may contain more files."""
+        """Return git's output for these files by first line. It may contain other files, too."""
         paths = tuple(os.fsdecode(name) for names in shown for name in names)
         return _sections(await run(GitArgs("diff", (*options, renames), (before, after), paths)))
 
@@ -254,7 +256,7 @@ async def diff_of_files(
 
 
 def _sections(text: bytes) -> dict[bytes, bytes]:
-    """Return the sections of a diff by first line; a file whose type changed has two sections."""
+    """Return the sections of a diff by first line. Both sections of a file whose type changed are joined."""
     sections: dict[bytes, bytes] = {}
     for section in re.split(rb"^(?=diff --git )", text, flags=re.MULTILINE)[1:]:
         head = section.partition(b"\n")[0]
@@ -289,10 +291,10 @@ async def patch_text(
     """Return the commits in `after` that are not in `before` as a mailbox, oldest first.
 
     See git-format-patch(1). Commits of ``also_hidden``, if not empty, are skipped, too. Changes of binary
-    files are included. Other arguments and errors are as in `diff_text`.
+    files are included. For other arguments and errors see `diff_text`.
 
     Raises:
-        UnwritableDate: a commit has a date that no mail can have.
+        UnwritableDate: git-format-patch(1) refuses the date of a commit.
     """
     _require_ids(before or after, after)
     options = (*_PLAIN, "--stdout", "--binary", "--abbrev=7", "--no-signature", "--root")
@@ -311,7 +313,7 @@ async def patch_text(
 
 
 async def _mailbox(written: Awaitable[bytes]) -> bytes:
-    """Return what git-format-patch(1) wrote. Raises UnwritableDate."""
+    """Return the output of git-format-patch(1). Raises UnwritableDate."""
     try:
         return await written
     except GitFailed as error:
@@ -323,7 +325,7 @@ async def _mailbox(written: Awaitable[bytes]) -> bytes:
 def _bounded_git(
     path: Path, alternate: Path | None, max_bytes: int, time_limit: float
 ) -> partial[Coroutine[Any, Any, bytes]]:
-    """Return `git_async` with the limits of one text; it also reads the objects of ``alternate``."""
+    """Return `git_async` with the limits of one text. It also reads the objects of ``alternate``."""
     return partial(
         git_async,
         git_dir=path,
@@ -342,10 +344,10 @@ def _require_ids(*ids: str) -> None:
 def changed_files(
     path: Path, before: str, after: str, *, whitespace: Whitespace = "show-all"
 ) -> ChangedFiles | None:
-    """Return the files that differ between two commits (full ids; empty ``before``: no commit). Blocks.
+    """Return the files that differ between two commits (full ids). Blocks.
 
-    Files in which only ignored whitespace differs are skipped. Return None if the difference is too large to
-    count.
+    An empty ``before`` compares with the empty tree. Files in which only ignored whitespace differs are
+    skipped. Return None if the difference is too large to count.
     """
     before = before or EMPTY_TREE
     _require_ids(before, after)
@@ -361,7 +363,7 @@ def changed_files(
 def _parse_changes(output: str) -> ChangedFiles:
     """Parse `--raw --numstat -z` (git-diff-tree(1), "RAW OUTPUT FORMAT"): raw records, then counts.
 
-    A rename has two paths in both. A file in which only ignored whitespace changed has no counts.
+    A rename has two paths in both parts. A file in which only ignored whitespace changed has no counts.
     """
     fields = iter(output.split("\0")[:-1])
     names: list[tuple[str, str | None, str]] = []

@@ -44,7 +44,7 @@ def compare_refs(
     (`heads.with_borrowed_head`). No ref of this repository needs to reach it.
 
     Raises:
-        RefNotFound: there is no such ref.
+        RefNotFound: one of the refs does not exist.
     """
     base_commit = named_ref(repo, base).commit
     head_commit = head if head_is_commit else named_ref(repo, head).commit

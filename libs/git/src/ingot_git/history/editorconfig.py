@@ -43,8 +43,9 @@ def editor_settings(repo: pygit2.Repository, commit: str, path: str) -> dict[str
     """Return the properties of a file at a commit (full id) without unset ones. The file need not exist.
 
     Raises:
-        ObjectNotFound: no such commit, no `.editorconfig` at or above the path, or not a path.
-        OutputTooLarge: these files have more than 128 KiB together.
+        ObjectNotFound: the commit does not exist, or ``path`` is not a path. Or the folders of the path have
+            no `.editorconfig`.
+        OutputTooLarge: the `.editorconfig` files have more than 128 KiB together.
     """
     segments = path.split("/")
     if any(segment in ("", ".", "..") or "\0" in segment for segment in segments):
@@ -67,7 +68,7 @@ def editor_settings(repo: pygit2.Repository, commit: str, path: str) -> dict[str
 
 
 def _files(root: pygit2.Tree, folders: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield depth and text of each `.editorconfig` from the root downwards."""
+    """Yield depth and text of each `.editorconfig` from the root downwards. Raises OutputTooLarge."""
     left = MAX_BYTES
     tree: pygit2.Object = root
     for depth, folder in enumerate([*folders, ""]):
@@ -84,7 +85,7 @@ def _files(root: pygit2.Tree, folders: list[str]) -> Iterator[tuple[int, str]]:
 
 
 class _Parser(EditorConfigParser):
-    """Parses one file for a path below the file's folder, which begins with `/`."""
+    """Parses one `.editorconfig` for a path that is relative to its folder and begins with `/`."""
 
     def read(self, text: str) -> None:
         lines = (_bounded(line) for line in text.removeprefix("\ufeff").split("\n"))
@@ -111,7 +112,10 @@ class _Parser(EditorConfigParser):
 
 
 def _bounded(line: str) -> str:
-    """Return the line if it is a section or a known property, and not too long; else an empty line."""
+    """Return a line if it is a section or a short known property. Otherwise return an empty line.
+
+    A section that is too long is replaced by a section that matches no file.
+    """
     line = line.strip()
     if line.startswith("["):
         return line if len(line) <= _LONGEST_SECTION and line.count("{") <= _MOST_BRACES else _NO_MATCH

@@ -32,9 +32,9 @@ class LastChange:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One path. ``data`` is None if it is no file, was not requested, or is too large.
+    """The item at one path. ``data`` is None if it is not a file, was not requested, or is too large.
 
-    ``target`` is the target of a link, ``module_url`` the URL of a submodule, if known.
+    ``target`` is the target of a link. ``module_url`` is the URL of a submodule, or None if it is unknown.
     """
 
     entry: Entry
@@ -67,12 +67,13 @@ def contents_at(
     with_changes: bool = True,
     part: slice | None = None,
 ) -> Contents:
-    """Return the item at a path of a branch, tag or commit; content of files up to ``max_bytes``.
+    """Return the item at a path of a branch, tag or commit. Content is read up to ``max_bytes``.
 
-    For a folder return all entries, or a ``part`` of them with folders first; their commits are clipped.
+    For a folder return all entries, or a ``part`` of them with folders first. The messages of their commits
+    are clipped.
 
     Raises:
-        RefNotFound, ObjectNotFound: nothing exists there.
+        RefNotFound, ObjectNotFound: the ref or the path does not exist.
         OutputTooLarge: the folder has too many entries.
     """
     ref = named_ref(repo, name)
@@ -110,9 +111,9 @@ def _folders_first(entry: Entry) -> tuple[bool, str]:
 def files_at(
     repo: pygit2.Repository, name: str, paths: Sequence[str], cache: ReadCache, *, max_bytes: int, clip: Clip
 ) -> tuple[ResolvedName, list[Content | None]]:
-    """Return the file at each path, or None; commits are clipped. Raises RefNotFound.
+    """Return the resolved name, and the file at each path, or None. Raises RefNotFound.
 
-    ``max_bytes`` limits the contents of all files together.
+    The messages of commits are clipped. ``max_bytes`` limits the contents of all files together.
     """
     ref = named_ref(repo, name)
     root = str(find_commit(repo, ref.commit).tree_id)
@@ -164,7 +165,7 @@ def _contents(
     max_bytes: int,
     clip: Clip | None,
 ) -> list[Content]:
-    """Return the entries of a folder; without their last changes if ``clip`` is None."""
+    """Return the entries of a folder, without their last changes if ``clip`` is None."""
     sizes = blob_sizes(repo, entries)
     has_modules = any(entry.mode == SUBMODULE for entry in entries)
     urls = module_urls(repo, root, cache.module_urls) if has_modules else {}

@@ -1,4 +1,4 @@
-"""Finds the files of a folder that may have one of several names."""
+"""Finds the files in the first of several folders that exists."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,8 @@ def files_of_first_folder(
 ) -> dict[str, bytes | None]:
     """Return files by path of the first of ``folders`` in the latest commit of a branch, up to ``most``.
 
-    The value is None for a file that is larger than ``most_bytes``. Raises RefNotFound, OutputTooLarge.
+    The value is None for a file that is larger than ``most_bytes``. The result is empty if no folder exists.
+    Raises RefNotFound, OutputTooLarge.
     """
     tree = str(find_commit(repo, get_branch(repo, branch).oid).tree_id)
     for folder in folders:

@@ -55,11 +55,11 @@ async def with_head(
         act: takes the repository and the id of the branch's tip; returns plain values, never None.
         source_id: the repository that has the branch; may be the same.
         branch: short name.
-        keep_ref: full name of a ref that is set to the tip and keeps it.
+        keep_ref: full name of a ref that is set to the tip, which protects the commits from pruning.
         moving: the block in which `keep_ref` moves; not entered if the ref is already at the tip.
 
     Raises:
-        RefNotFound: there is no such branch.
+        RefNotFound: the branch does not exist.
         RefMoved: another process moves `keep_ref`.
         GitFailed, GitTimedOut: the commits could not be fetched.
     """
@@ -100,18 +100,20 @@ class BorrowedHead:
         self._in_use, self._is_closed = threading.Lock(), False
 
     async def act(self, function: Callable[[pygit2.Repository, str], _T]) -> _T:
-        """Return the result of a function of the target and the tip. It sees objects of earlier calls.
+        """Call a function with the target and the id of the tip. Return its result.
+
+        The function can read the objects that earlier calls wrote.
 
         Raises:
-            RefNotFound: there is no such branch.
+            RefNotFound: the branch does not exist.
         """
         return await self._storage.call(self._target_id, self._act, function)
 
     async def copy_commit(self, oid: str) -> None:
-        """Give the target a commit (full id) that ``act`` has written, with all that it needs.
+        """Copy a commit (full id) that ``act`` wrote, and the objects that it needs, into the target.
 
-        The history of the tip is fetched first. No ref keeps it: a user who may push to the target can
-        reference it. So first check everything that ``act`` returned.
+        The history of the tip is fetched first. The caller must create a ref, because this does not. Any user
+        with write access to the target can reference the commit. So check all results of ``act`` first.
 
         Raises:
             RefMoved: the source no longer has the tip.
@@ -131,9 +133,9 @@ class BorrowedHead:
             await self._storage.call(self._target_id, delete_ref, ref)
 
     def close(self) -> None:
-        """Remove written objects now, or when an abandoned function that still runs has ended.
+        """Remove the written objects now. If a function of ``act`` still runs, remove them when it has ended.
 
-        Without its folder libgit2 would write into the target.
+        The folder must exist until then: without it, libgit2 would write into the target.
         """
         self._is_closed = True
         if self._in_use.acquire(blocking=False):
@@ -171,12 +173,12 @@ class BorrowedHead:
 async def borrowed_head(
     storage: Storage, target_id: int, *, source_id: int, branch: str
 ) -> AsyncIterator[BorrowedHead]:
-    """Yield a head whose commits can be read together with the target's.
+    """Yield a head whose commits can be read together with the target's commits.
 
-    Nothing is written to the target, and no ref moves: objects of a test merge are discarded. A user who may
-    push to the target could reference objects that stay there, even without access to the source.
+    The target gets no objects and no ref moves: objects of a test merge are discarded. A user with write
+    access to the target could reference remaining objects, even without access to the source.
 
-    Arguments are as in `with_head`; for git see `alternate_environment`.
+    For the arguments see `with_head`; for git processes see `alternate_environment`.
     """
     head = BorrowedHead(storage, target_id, source_id, branch)
     try:
@@ -205,14 +207,17 @@ def _store(oid: str, view: pygit2.Repository, _tip: str) -> None:
 
 
 def alternate_environment(alternate: Path | None) -> dict[str, str] | None:
-    """Return the environment of a git process that also reads another repository's objects, or None."""
+    """Return the environment of a git process that also reads another repository's objects.
+
+    Return None if ``alternate`` is None.
+    """
     if alternate is None:
         return None
     return clean_environment({"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(alternate / "objects")})
 
 
 def local_head(repo: pygit2.Repository, source: pygit2.Repository, branch: str, keep_ref: str) -> str | None:
-    """Return the tip of a branch of ``source`` if ``keep_ref`` is there; None if it must be fetched.
+    """Return the tip of a branch of ``source`` if ``keep_ref`` is at the tip; None if it must be fetched.
 
     Args:
         repo: the bare repository that gets the commits.
@@ -221,7 +226,7 @@ def local_head(repo: pygit2.Repository, source: pygit2.Repository, branch: str, 
         keep_ref: full name of the ref that keeps the tip.
 
     Raises:
-        RefNotFound: there is no such branch.
+        RefNotFound: the branch does not exist.
     """
     tip = get_branch(source, branch).oid
     return tip if ref_target(repo, keep_ref) == tip else None
@@ -238,7 +243,7 @@ def fetch_from(target: Path, source: Path, ref_or_oid: str, target_ref: str) -> 
 
     Raises:
         InvalidName: one of the names is not a full ref name.
-        RefNotFound: the source has no such ref.
+        RefNotFound: the source does not have the ref.
         RefMoved: the source no longer has the id, or another process moves the ref in the target.
         GitFailed, GitTimedOut: the objects could not be fetched.
     """

@@ -1,6 +1,6 @@
 """Pages of a history in the order and simplification of `git log`, with bounded work.
 
-A count stops `COUNTED` commits after the requested page; ``more`` is True for a longer history.
+Counting stops `COUNTED` commits after the requested page. Then ``more`` is True for a longer history.
 """
 
 import heapq
@@ -49,7 +49,10 @@ class HistoryFilter:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """A page of commits. ``total`` is their number, or a lower bound if they were not counted."""
+    """A page of commits. ``total`` is the number of all commits, or a lower bound if they were not counted.
+
+    ``more`` is True if commits follow this page.
+    """
 
     commits: tuple[CommitInfo, ...]
     total: int
@@ -67,7 +70,9 @@ def named_history(
     cache: ReadCache,
     clip: Clip,
 ) -> tuple[HistoryPage, dict[str, CommitSignature]]:
-    """Return a page of a branch, tag or commit, without commits of another one, and signatures by id.
+    """Return a page of the history of a branch, tag or commit, and the signatures of its commits by id.
+
+    Commits in the history of ``hidden``, another name or empty, are skipped.
 
     Raises:
         RefNotFound: one of the names is unknown.
@@ -92,9 +97,9 @@ def named_history(
 def named_commit(
     repo: pygit2.Repository, name: str, *, only_id: bool = False
 ) -> tuple[CommitInfo, CommitSignature | None]:
-    """Return the commit of a branch, tag or id, and its signature. Raises RefNotFound.
+    """Return the commit of a branch, tag or id, and its signature or None. Raises RefNotFound.
 
-    With ``only_id`` only ids are resolved.
+    With ``only_id``, names of branches and tags are not resolved.
     """
     oid = commit_of_id(repo, name) if only_id else named_ref(repo, name).commit
     return describe(find_commit(repo, oid)), commit_signatures(repo, [oid]).get(oid)
@@ -114,7 +119,7 @@ def history_page(
     """Return the commits from ``start`` (full id) that match the filter, latest first, clipped.
 
     Raises:
-        ObjectNotFound: one of the ids is no commit, or the path never existed.
+        ObjectNotFound: one of the ids is not a commit, or the path never existed.
     """
     tip = find_commit(repo, start)
     for oid in history_filter.hidden:
@@ -173,7 +178,10 @@ def _plain_page(
     counted: int,
     clip: Clip,
 ) -> HistoryPage:
-    """Return a page of all commits. Beyond ``WALKED`` git lists and counts them without reading them."""
+    """Return a page of all commits, without filters by path, author or time.
+
+    Beyond ``WALKED`` commits, git lists and counts them without reading them.
+    """
     key, end = (str(tip.id), history_filter), offset + limit
     if history_filter.hidden:
         every = only_in(repo, key[0], history_filter.hidden)
@@ -203,7 +211,7 @@ def _plain_page(
 
 
 def _listed_by_git(repo: pygit2.Repository, start: str, history_filter: HistoryFilter) -> list[str] | None:
-    """Return the ids of all commits that a filter by path selects; None without a path, or on timeout."""
+    """Return the ids of all commits that the filter selects. Return None without a path, or on timeout."""
     if not history_filter.path:
         return None
     revisions = [start, *(f"^{oid}" for oid in history_filter.hidden)]
@@ -254,9 +262,10 @@ def _changing(
     inside: set[str] | None = None,
     bottom: Collection[str] = (),
 ) -> Iterator[pygit2.Commit | None]:
-    """Yield the commits that change a path. Follow only the first parent that has the same content.
+    """Yield the commits that change a path; None for other commits that were read.
 
-    As in git, a hidden parent counts only if it is a ``bottom`` commit, or if all parents are hidden.
+    If a parent has the same content, only the first such parent is followed. As in git, a hidden parent
+    counts only if it is a ``bottom`` commit, or if all parents are hidden.
     """
     at = _PathReader(repo, path)
     order: list[tuple[int, int, pygit2.Oid]] = []
@@ -288,7 +297,7 @@ def _changing(
 
 
 class _PathReader:
-    """Reads one path of commits."""
+    """Reads the entry at one path in several commits."""
 
     def __init__(self, repo: pygit2.Repository, path: str) -> None:
         self._repo, self._path = repo, path

@@ -66,7 +66,7 @@ def language_of(name: str) -> str:
 
 
 class _Count:
-    """Counts bytes by language. Folders are cached by tree id, so after a push only changed ones are read."""
+    """Counts bytes by language. Folders are cached by tree id, so a push costs only changed folders."""
 
     def __init__(self, repo: pygit2.Repository, cache_: SharedCache[dict[str, int]]) -> None:
         self._repo, self._cache = repo, cache_

@@ -1,7 +1,7 @@
 """Finds the last commit that changed each entry of a folder, in one walk.
 
 Like `git log -1 -- <path>`, the walk follows a parent with the same entry. It follows all parents only if no
-parent has it. Results are cached by commit, so after a push only new commits are read.
+parent has the entry. Results are cached by commit, so after a push only new commits are read.
 """
 
 import heapq
@@ -31,9 +31,10 @@ def last_changes(
     names: Collection[str],
     cache: SharedCache[dict[str, str]],
 ) -> dict[str, str]:
-    """Return the id of the last commit that changed each entry of a folder, from a commit (full id).
+    """Return the id of the last commit that changed each entry of a folder, by name.
 
-    Names whose last change is beyond the limits of the walk are skipped. For a single name git searches.
+    The search starts at ``commit`` (full id). Names whose last change is beyond the limits of the walk are
+    skipped. But a single name is then searched by git.
     """
     remembered = cache.get((commit, folder)) or {}
     is_single = len(names) == 1
@@ -100,7 +101,7 @@ class _Walk:
             heapq.heappush(self._order, (-commit.commit_time, len(self._order), oid))
 
     def _entries(self, commit: pygit2.Commit) -> tuple[str, _Entries]:
-        """Return id and entries of the folder at a commit."""
+        """Return id and entries of the folder at a commit; empty if the folder does not exist."""
         tree = str(commit.tree_id)
         if self._folder:
             try:

@@ -41,7 +41,7 @@ class Pointer(msgspec.Struct, frozen=True):
 class Arrivals(msgspec.Struct, frozen=True):
     """A push in quarantine: the new ids of its refs, and the folder of its objects.
 
-    ``time_limit``: seconds for reading it.
+    ``time_limit`` is the limit in seconds for reading the push.
     """
 
     tips: Sequence[str]
@@ -49,7 +49,7 @@ class Arrivals(msgspec.Struct, frozen=True):
     time_limit: float
 
     def environment(self, path: Path) -> dict[str, str]:
-        """Return the environment for git to read these objects and the repository's (git(1))."""
+        """Return the environment in which git reads these and the repository's objects (git(1))."""
         return {
             "GIT_OBJECT_DIRECTORY": str(self.objects),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(path / "objects"),
@@ -57,7 +57,7 @@ class Arrivals(msgspec.Struct, frozen=True):
 
 
 def read_pointer(data: bytes) -> Pointer | None:
-    """Parse a pointer; None for any other file. Whitespace is ignored like in git-lfs."""
+    """Parse a pointer. Return None for any other file. Whitespace is ignored like in git-lfs."""
     if len(data) > LONGEST_POINTER:
         return None
     match = _POINTER.fullmatch(b"\n".join(line.strip() for line in data.splitlines() if line.strip()))
@@ -85,13 +85,13 @@ def pointers_between(repo: pygit2.Repository, base: str, head: str, *, most_comm
 async def history_pointers(
     path: Path, *, at_once: int, new_in: str = "", push: Arrivals | None = None
 ) -> AsyncGenerator[list[Pointer], None]:
-    """Yield all pointers in the history of all refs, in lists of up to ``at_once``; they may repeat.
+    """Yield all pointers in the history of all refs, in lists of up to ``at_once``. Pointers may repeat.
 
-    With ``new_in``, such as ``refs/incoming/``, only refs below it are read; with ``push`` only its tips. In
-    both cases branches and tags are excluded, because their objects are already stored. Objects of pull
-    requests may be stored in a fork only, so they are included.
+    With ``new_in``, such as ``refs/incoming/``, only refs below this folder are read. With ``push``, only the
+    tips of the push are read. In both cases branches and tags are excluded, because their objects are already
+    stored. Objects of pull requests may be stored in a fork only, so they are included.
 
-    git filters small files and streams their bytes, so memory does not grow with the history. Raises
+    git selects small files and streams their bytes, so memory does not grow with the history. Raises
     GitError.
     """
     tips: tuple[str, ...] = ("--all",)
@@ -144,7 +144,10 @@ async def _lines(texts: Sequence[str]) -> AsyncIterator[bytes]:
 
 
 async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the files from `git cat-file --batch`: `<oid> blob <size>`, the bytes, each with a line break."""
+    """Yield the files from `git cat-file --batch`: `<oid> blob <size>`, the bytes, each with a line break.
+
+    Raises RepositoryDamaged.
+    """
     unread = bytearray()
     async for chunk in contents:
         unread += chunk
@@ -165,7 +168,7 @@ async def _files(contents: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 class _NewFiles:
     """Lists the files of commits that differ from the first parent. Each folder is read once.
 
-    So a few objects that describe billions of files cost no more than others.
+    So a few objects that describe billions of files cost no more than other objects.
     """
 
     def __init__(self, repo: pygit2.Repository) -> None:

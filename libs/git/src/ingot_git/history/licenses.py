@@ -1,4 +1,4 @@
-"""Detects the licences in the root folder of a commit by sentences that only one licence has."""
+"""Detects the licences in the root folder of a commit by sentences that only one licence contains."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def licenses_column(repo: pygit2.Repository, branch: str) -> str:
 
 
 def has_same_files(repo: pygit2.Repository, commit: str, other: str) -> bool:
-    """True if two commits (full ids) have the same licence files; False if one cannot be read.
+    """True if two commits (full ids) have the same licence files; False if a commit cannot be read.
 
     This runs for each push, so it only searches the names of the root folder in raw form.
     """

@@ -1,8 +1,8 @@
 """Resolves names in requests to a branch, tag, commit or other object that a visible ref reaches.
 
 Names are resolved as in git (gitrevisions(7)), with three differences. A branch wins over a tag of the same
-name. Both win over `heads/` and `tags/`, because the API uses short names. There are no operators. Hidden
-objects are not found.
+name. Both win over `heads/` and `tags/`, because the API uses short names. Operators such as `~` are not
+supported. Hidden objects are not found.
 """
 
 import re
@@ -61,7 +61,7 @@ def named_ref(repo: pygit2.Repository, name: str) -> ResolvedName:
     `HEAD` is the default branch. `refs/heads/x`, `heads/x` and `refs/pull/1/head` are supported, too.
 
     Raises:
-        RefNotFound: it does not exist, is no commit, or no visible ref reaches it.
+        RefNotFound: the name does not exist, is not a commit, or no visible ref reaches it.
     """
     for ref, target in _refs_named(repo, name):
         commit = commit_of(repo, target)
@@ -72,14 +72,14 @@ def named_ref(repo: pygit2.Repository, name: str) -> ResolvedName:
 
 
 def commit_of_id(repo: pygit2.Repository, oid: str) -> str:
-    """Resolve an id, which may be abbreviated, to a commit; ignore refs. Raises RefNotFound."""
+    """Resolve an id, which may be abbreviated, to a commit. Refs are ignored. Raises RefNotFound."""
     return _named_by_id(repo, oid).commit
 
 
 def named_root(repo: pygit2.Repository, name: str) -> tuple[str, str]:
-    """Resolve a name to a commit and the tree of its files. For a tag of a tree both are the tree.
+    """Return the ids of the commit that a name refers to, and of its tree.
 
-    Raises RefNotFound as `named_ref`, if it is neither.
+    For a tag of a tree, both are the id of the tree. Raises RefNotFound for any other object.
     """
     for _, target in _refs_named(repo, name):
         kind, oid = target_of(repo, target) or (None, "")
@@ -91,19 +91,19 @@ def named_root(repo: pygit2.Repository, name: str) -> tuple[str, str]:
 
 
 def split_named_path(repo: pygit2.Repository, text: str) -> tuple[ResolvedName, str]:
-    """Split `<ref>/<path>` and resolve the ref. Return it and the rest, which may be empty.
+    """Split `<ref>/<path>` and resolve the ref. Return the ref and the path, which may be empty.
 
-    A first segment that is a full id is that object. Otherwise prefixes of segments are tried in this order:
+    A first segment that is a full id is an object. Otherwise prefixes of segments are tried in this order:
 
     1. the first prefix that is a full ref name
-    2. the first that is a branch
-    3. the first that is a tag
+    2. the first prefix that is a branch
+    3. the first prefix that is a tag
     4. `HEAD` before a path
 
     If none matches, the whole text is a path on the default branch.
 
     Raises:
-        RefNotFound: a commit id that does not exist, or the default branch has no commit.
+        RefNotFound: the commit id does not exist, or the default branch has no commit.
     """
     first, slash, path = text.partition("/")
     if is_full_id(first):
@@ -127,7 +127,7 @@ def _named_by_id(repo: pygit2.Repository, name: str) -> ResolvedName:
 
 
 def _refs_named(repo: pygit2.Repository, name: str) -> Iterator[tuple[str, str]]:
-    """Yield full names and objects of the refs that a name may mean; the first one wins."""
+    """Yield full names and objects of the refs that a name may mean. The first ref wins."""
     if name == "HEAD":
         name = BRANCHES + default_branch(repo)
     if not is_full_id(name) and is_valid_ref_name(name):
@@ -152,7 +152,10 @@ def _of_ref(ref: str, commit: str) -> ResolvedName:
 
 
 def _commit_of_id(repo: pygit2.Repository, oid: str) -> str | None:
-    """Return the commit of an id, which may be abbreviated, or of a tag object that a tag reaches."""
+    """Return the commit of an id, which may be abbreviated, or of a tag object that a tag reaches.
+
+    Return None for any other id.
+    """
     if _SHORT_ID.fullmatch(oid):
         try:
             oid = str(repo.expand_id(oid))
@@ -167,9 +170,10 @@ def _commit_of_id(repo: pygit2.Repository, oid: str) -> str | None:
 
 
 def _only_commit(repo: pygit2.Repository, short_id: str) -> str:
-    """Return the only commit, or tag of a commit, with an abbreviated id; empty if it is ambiguous.
+    """Return the id of the only commit, or tag of a commit, with an abbreviated id.
 
-    Commits that no visible ref reaches, such as those of a deleted branch, make nothing ambiguous.
+    Return an empty text if the id is ambiguous. Commits that no visible ref reaches, such as commits of a
+    deleted branch, do not make an id ambiguous.
     """
     args = GitArgs("rev-parse", (f"--disambiguate={short_id}",))
     output = run_git(args, git_dir=Path(repo.path), time_limit=_ID_SECONDS).decode()

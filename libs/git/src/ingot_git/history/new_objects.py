@@ -1,4 +1,4 @@
-"""Writes the commits and tags that the server makes, and signs them if it has a key.
+"""Writes commits and tags that the server creates, and signs them if it has a key.
 
 The server is the committer of a signed commit, because the key is the server's. The author does not change.
 The tagger of a tag does not change either: it is the account that requested the tag.
@@ -16,7 +16,7 @@ from ingot_git.process.disk import writing
 
 
 class Signer(Protocol):
-    """A signing key of the server, and the name that commits signed with it show as committer."""
+    """A signing key of the server, with the name and address of the committer of signed commits."""
 
     @property
     def name(self) -> str: ...
@@ -24,7 +24,10 @@ class Signer(Protocol):
     def email(self) -> str: ...
 
     def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
-        """Return the armored signature, and charge the budget for processes. Blocks. Raises SigningFailed."""
+        """Return the armored signature of ``payload``. Blocks. Raises SigningFailed.
+
+        ``budget`` is charged for the CPU time of processes.
+        """
 
 
 def create_commit(
@@ -40,7 +43,7 @@ def create_commit(
 ) -> str:
     """Write a commit and return its id. No ref moves. Raises SigningFailed.
 
-    ``budget`` is charged for the processes of the signer.
+    ``budget`` is charged for the CPU time of the signer's processes.
     """
     if signer is None:
         with writing():

@@ -49,9 +49,9 @@ class ObjectHeader:
 
 @dataclass(frozen=True, slots=True)
 class TreePage:
-    """A page of tree entries. ``sizes`` are the sizes of blobs by id.
+    """A page of tree entries. ``sizes`` has the sizes of its blobs in bytes by id.
 
-    ``complete``: ``total`` counts all entries.
+    ``complete`` is False if the tree has too many entries: then ``total`` does not count all of them.
     """
 
     entries: Sequence[Entry]
@@ -77,9 +77,9 @@ def read_data(repo: pygit2.Repository, oid: str) -> bytes:
 
 
 def named_tree(repo: pygit2.Repository, name: str) -> tuple[str, str]:
-    """Resolve `<ref>` or `<ref>:<path>` to a tree: return the id to show, and the id of the tree.
+    """Resolve `<ref>` or `<ref>:<path>` to a tree. Return the id to show, and the id of the tree.
 
-    Raises RefNotFound, ObjectNotFound.
+    The id to show is the id of the commit, unless a path is given. Raises RefNotFound, ObjectNotFound.
     """
     ref, separator, path = name.partition(":")
     shown, root = named_root(repo, ref)
@@ -108,8 +108,8 @@ def page_of_files_named(
 ) -> TreePage:
     """Return a page of the files of a tree (full id) whose paths contain all words of ``text``.
 
-    If there is none, those whose paths contain its characters in their order. Case is ignored. Files with
-    matching names come first, and short paths before long ones.
+    If no path does, return files whose paths contain the characters of ``text`` in their order. Case is
+    ignored. Files with matching names come first, and short paths before long ones.
     """
     listing, files, paths = _files(repo, tree, cache)
     words = list(dict.fromkeys(text.lower().split()))[:MOST_WORDS]
@@ -131,7 +131,7 @@ def page_of_files_named(
 
 
 def list_files(repo: pygit2.Repository, tree: str, cache: ReadCache) -> tuple[list[Entry], bool]:
-    """Return the files of a tree (full id) and its folders; False if there are too many."""
+    """Return the files of a tree (full id) and all its subfolders, and False if the list is incomplete."""
     listing, files, _ = _files(repo, tree, cache)
     return files, listing.complete
 
@@ -139,7 +139,7 @@ def list_files(repo: pygit2.Repository, tree: str, cache: ReadCache) -> tuple[li
 def _files(
     repo: pygit2.Repository, tree: str, cache: ReadCache
 ) -> tuple[TreeEntries, list[Entry], list[str]]:
-    """Return the listing with all folders, its files, and their paths in lower case."""
+    """Return all entries of a tree and its subfolders, the files, and the paths of files in lower case."""
     key = (tree, "files")
     remembered: tuple[TreeEntries, list[Entry], list[str]] | None = cache.listings.get(key)
     if remembered is None:
@@ -161,7 +161,7 @@ def _listing(repo: pygit2.Repository, tree: str, cache: ReadCache, *, recursive:
 def page_of_refs(
     repo: pygit2.Repository, prefix: str, *, offset: int, limit: int
 ) -> tuple[list[tuple[str, ObjectHeader]], int]:
-    """Return a page of visible refs with a prefix, by name, each with its object; and their number."""
+    """Return a page of visible refs with a prefix, by name, each with its object, and the number of refs."""
     page, total = [], 0
     for name, oid in each_ref(repo, *VISIBLE_REFS):
         if not name.startswith(prefix) or name.startswith(HIDDEN_REFS):

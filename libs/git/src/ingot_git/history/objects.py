@@ -73,7 +73,7 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
         max_bytes: the content is read up to this size.
 
     Raises:
-        ObjectNotFound: no such commit or path, or it is a directory or a submodule.
+        ObjectNotFound: the commit or the path does not exist, or the path is a directory or a submodule.
     """
     if not _is_encodable(path):
         raise ObjectNotFound("no such file")
@@ -98,7 +98,7 @@ def read_blob(repo: pygit2.Repository, commit: str, path: str, *, max_bytes: int
 def stream_blob(
     path: Path, oid: str, *, time_limit: float = 600.0, max_memory: int | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the content of a blob of any size; close the generator to stop.
+    """Yield the content of a blob of any size. Close the generator to stop.
 
     Args:
         path: the bare repository.
@@ -107,8 +107,8 @@ def stream_blob(
         max_memory: see `spawn`; git holds a deltified blob completely in memory.
 
     Raises:
-        InvalidName: at once: not an object id.
-        GitFailed: while iterating: no such blob.
+        InvalidName: immediately, if ``oid`` is not an object id.
+        GitFailed: while iterating, if the blob does not exist.
     """
     if not is_object_id(oid):
         raise InvalidName("not an object id")
@@ -117,7 +117,7 @@ def stream_blob(
 
 
 def is_safe_file_path(path: str) -> bool:
-    """True if a file may be written at this path: relative, plain, and no segment that means `.git`."""
+    """True if a file may be written at this path. It is relative, and no segment means `.git`."""
     plain = _is_encodable(path) and _NEVER_IN_A_FILE_NAME.search(path) is None
     return plain and all(_is_safe_segment(part) for part in path.split("/"))
 
@@ -172,11 +172,12 @@ def initial_commit(
 def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] = VISIBLE_REFS) -> bool:
     """True if a commit is the tip of a ref under `prefixes`, or in the history of `MOST_HISTORIES` refs.
 
-    An annotated tag counts with its commit. The default branch and open pull requests come first.
+    An annotated tag counts with its commit. Histories of the default branch and open pull requests come
+    first.
 
     A repository has more objects than its visible history, for example of deleted branches. Callers may read
     a commit by id only if this function returns True. It returns False for unknown ids. Internal refs, such
-    as those of comparisons, make nothing visible.
+    as refs of comparisons, do not make commits visible.
     """
     target: object = repo.get(commit) if is_object_id(commit) else None
     if not isinstance(target, pygit2.Commit):
@@ -207,15 +208,18 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
 
 
 def tip_to_hide(repo: pygit2.Repository, tip: str, head: str) -> str:
-    """Return ``tip`` if its history can be hidden from ``head``: it is visible and does not contain ``head``.
+    """Return ``tip`` if its history can be hidden from ``head``; otherwise an empty text.
 
-    Otherwise return an empty string.
+    It can be hidden if ``tip`` is visible and does not contain ``head``.
     """
     return tip if is_reachable(repo, tip) and not contains(repo, tip, head) else ""
 
 
 def _rank(head: object, ref: tuple[bytes, bytes]) -> tuple[int, int, bytes]:
-    """Return the sort key of a ref: the most requested histories first. ``head`` is the default branch."""
+    """Return the sort key of a ref, so the most requested histories come first.
+
+    ``head`` is the full name of the default branch.
+    """
     name = ref[0]
     if name == head:
         return (0, 0, name)

@@ -15,7 +15,9 @@ _SECONDS = 5.0
 def path_commits(
     repo: pygit2.Repository, revisions: Sequence[str], name: str, *, most: int
 ) -> list[tuple[int, str]] | None:
-    """Return committer time (seconds since the epoch) and full id, latest first; None on timeout.
+    """Return committer time (seconds since the epoch) and full id of the commits that change a path.
+
+    The latest commit comes first. Return None on timeout, or if the name contains a line break.
 
     Args:
         repo: the repository, whose git folder is read.
@@ -32,12 +34,12 @@ def path_commits(
 
 
 def listed_commits(repo: pygit2.Repository, start: str, *, offset: int, most: int) -> list[str] | None:
-    """Return full ids of a history after the first ``offset`` ones, latest first; None on timeout."""
+    """Return full ids of a history after the first ``offset`` commits, latest first; None on timeout."""
     return _rev_list(repo, (f"--skip={offset}", f"--max-count={most}"), [start])
 
 
 def count_commits(repo: pygit2.Repository, start: str, *, most: int) -> int | None:
-    """Return the length of a history, counted up to ``most``; None on timeout."""
+    """Return the number of commits of a history, counted up to ``most``; None on timeout."""
     lines = _rev_list(repo, ("--count", f"--max-count={most}"), [start])
     return None if lines is None else int(lines[0])
 

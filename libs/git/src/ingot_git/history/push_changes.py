@@ -1,4 +1,4 @@
-"""The changes of a push: compares the refs with those before the push and reads new commits."""
+"""The changes of a push: compares the refs with the refs before the push, and reads new commits."""
 
 import contextlib
 import time
@@ -35,7 +35,7 @@ class ReadLimits:
     """Limits for reading a push, which may have any size.
 
     Args:
-        size: returns the bytes of a text in its event.
+        size: returns the number of bytes that a text has in an event.
         clip: shortens the texts of a commit.
         commits: maximum number of commits per ref.
         paths: maximum bytes of paths per ref.
@@ -56,7 +56,7 @@ class MovedRef:
     """One ref that moved. Commits are latest first, up to the limits; `total` counts all of them.
 
     If a push has too many refs and commits to count, `total` counts the commits that were read. `head` is the
-    commit that the ref is at, unless it is the first of `commits`.
+    commit at the ref, or None if it is the first of `commits`.
     """
 
     change: RefChange
@@ -73,16 +73,16 @@ class MovedRef:
 
 @dataclass(frozen=True, slots=True)
 class PushChanges:
-    """The refs that moved. ``empty``: the repository now has no branch and no tag."""
+    """The refs that moved. ``empty`` is True if the repository now has no branch and no tag."""
 
     moved: tuple[MovedRef, ...]
     empty: bool
 
     def in_order(self, main: str) -> list[MovedRef]:
-        """Return branches before tags, forced ones first, and ``main``, a full ref name, at the end of each.
+        """Return branches before tags, forced updates first. ``main`` (full ref name) is last in each group.
 
         A pull request's head in the same push must be processed before the check if a branch contains it. A
-        branch that moved forward still has its earlier commits.
+        branch that moved forward still contains its earlier commits.
         """
 
         def place(one: MovedRef) -> tuple[bool, bool, bool]:
@@ -94,13 +94,13 @@ class PushChanges:
 def read_push_changes(
     repo: pygit2.Repository, old_refs: Mapping[str, str], names: Sequence[str], main: str, limits: ReadLimits
 ) -> PushChanges:
-    """Return the differences of the refs `names` to `old_refs`.
+    """Return the differences between the refs `names` and `old_refs`.
 
     Args:
         repo: the bare repository.
         old_refs: object ids by full name of the refs that existed before.
         names: full names of the refs to compare.
-        main: short name of the default branch; commits of a new branch are those not in it.
+        main: short name of the default branch; its commits are not commits of a new branch.
         limits: limits for reading commits.
     """
     name_set = set(names)
@@ -133,7 +133,7 @@ def read_moved_refs(path: Path, old_refs: Mapping[str, str], names: Sequence[str
 
 
 class _MovedRefs:
-    """A reader of the refs of one push. The time is bounded, and new branches share one walk."""
+    """A reader of the refs of one push. Its time is bounded, and new branches share one walk."""
 
     def __init__(self, repo: pygit2.Repository, main: str, limits: ReadLimits) -> None:
         self._repo, self._main, self._limits = repo, BRANCHES + main, limits

@@ -1,9 +1,9 @@
 """Commits in one history that are not in another, and membership of commits, for any dates.
 
-A walk that hides a history (`walker.hide` of libgit2, `git rev-list <tip> ^<hidden>`) ends when the rest
-looks old. If dates run backwards, it hides too few commits, even if it also hides the merge bases. It never
-hides too many. `merge_base`, and `git rev-list --topo-order` with a commit-graph, are correct for all dates
-(ADR 31). So:
+A walk that hides a history (`walker.hide` of libgit2, `git rev-list <tip> ^<hidden>`) ends when the remaining
+commits look old. If dates run backwards, it hides too few commits, even if it also hides the merge bases. It
+never hides too many. `merge_base`, and `git rev-list --topo-order` with a commit-graph, are correct for all
+dates (ADR 31). So:
 
 1. A commit that a walk hides is hidden.
 2. A listed commit that reaches a merge base is not hidden: otherwise it would be a better merge base.
@@ -60,21 +60,21 @@ class HistoryPart:
 def merge_base(repo: pygit2.Repository, one: str, other: str) -> str | None:
     """Return the best common ancestor of two commits (full ids), or None.
 
-    Raises ObjectNotFound if one of them is not a commit of this repository.
+    Raises ObjectNotFound if one of the ids is not a commit of this repository.
     """
     ancestor = repo.merge_base(find_commit(repo, one).id, find_commit(repo, other).id)
     return None if ancestor is None else str(ancestor)
 
 
 def contains(repo: pygit2.Repository, history: str, commit: str) -> bool:
-    """True if a commit (full id) is another commit or in its history."""
+    """True if ``history`` is ``commit``, or has it in its history (full ids)."""
     return history == commit or repo.descendant_of(history, commit)
 
 
 def any_contains(
     repo: pygit2.Repository, tips: Iterable[str], commit: str, *, most_hidden: int = MOST_HIDDEN
 ) -> bool:
-    """True if a commit (full id) is one of the tips or in the history of one.
+    """True if a commit is one of the tips or in the history of a tip (full ids).
 
     Blocks; runs git for more than ``most_hidden`` tips. Raises GitFailed, GitTimedOut.
     """
@@ -101,11 +101,12 @@ def only_in(
 ) -> list[str]:
     """Return full ids of the commits in the history of ``tip`` but in no history of ``hidden``.
 
-    At most the first ``most`` in this order. Blocks; runs git for more than ``most_walked`` commits.
+    With ``most`` return only the first commits in this order. Blocks; runs git for more than ``most_walked``
+    commits.
 
     Raises:
         ObjectNotFound: one of the ids is not a commit of this repository.
-        GitFailed, GitTimedOut, OutputTooLarge: git could not list them.
+        GitFailed, GitTimedOut, OutputTooLarge: git could not list the commits.
     """
     for oid in (tip, *hidden):
         find_commit(repo, oid)
@@ -125,7 +126,7 @@ def only_in(
 
 
 def length_of(repo: pygit2.Repository, tip: str) -> int:
-    """Return the number of commits in a history. Raises as `only_in`."""
+    """Return the number of commits in a history. Raises the errors of `only_in`."""
     walker = repo.walk(find_commit(repo, tip).id)
     near = sum(1 for _ in zip(range(MOST_WALKED + 1), walker, strict=False))
     return near if near <= MOST_WALKED else int(_rev_list(repo, ("--count",), [tip])[0])
@@ -134,9 +135,10 @@ def length_of(repo: pygit2.Repository, tip: str) -> int:
 def parts_only_in(
     repo: pygit2.Repository, tips: Collection[str], hidden: Collection[str], *, most: int
 ) -> dict[str, HistoryPart]:
-    """Return the first ``most`` commits of `only_in` for many tips, with one walk of git.
+    """Return the first ``most`` commits of `only_in`, and their number, for many tips with one walk of git.
 
-    Children come before parents. Commits after the first `MOST_LISTED` are not counted. Raises as `only_in`.
+    Children come before parents. Commits after the first `MOST_LISTED` are not counted. Raises the errors of
+    `only_in`.
     """
     for oid in (*tips, *hidden):
         find_commit(repo, oid)
@@ -149,7 +151,7 @@ def parts_only_in(
 
 
 class _Parts:
-    """Parts of a walk, each from one of its commits.
+    """The commits of a walk, from which the history of each commit inside the walk can be read.
 
     ``parents`` has children before parents; it may contain ids outside of the walk.
     """
@@ -175,7 +177,7 @@ class _Parts:
         return listed
 
     def length(self, tip: str) -> int:
-        """Return the number of commits from ``tip`` on; after very many steps only of its first line."""
+        """Return the number of commits in the history of ``tip``; a lower bound after very many steps."""
         if tip not in self._numbers:
             return 0
         line = [self._numbers[tip]]
@@ -206,7 +208,10 @@ async def outside(
     max_memory: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> set[str]:
-    """Return the commits (full ids) that no history of the tips contains. Raises as `git_async` does."""
+    """Return the commits (full ids) that no history of the tips contains.
+
+    Raises the errors of `git_async`.
+    """
 
     async def listed(options: tuple[str, ...], revisions: Iterable[str]) -> set[str]:
         output = await git_async(
@@ -229,7 +234,7 @@ async def outside(
 def _proven(
     repo: pygit2.Repository, tip: str, hidden: list[str], order: Order, most_walked: int
 ) -> list[str] | None:
-    """Return the commits if they are few and all are proven not hidden; otherwise None."""
+    """Return the commits of `only_in`; None if they are too many, or not all are proven."""
     start = pygit2.Oid(hex=tip)
     bases: list[pygit2.Oid] = []
     proven: set[pygit2.Oid] = set()
@@ -256,7 +261,7 @@ def _proven(
 
 
 def _best_ancestor(repo: pygit2.Repository, commit: pygit2.Oid, hidden: Sequence[str]) -> pygit2.Oid | None:
-    """Return the best common ancestor of a commit and any of the others."""
+    """Return the best common ancestor of a commit and any of the ``hidden`` commits, or None."""
     return repo.merge_base_many([commit, *hidden]) if len(hidden) > 1 else repo.merge_base(commit, hidden[0])
 
 
@@ -299,7 +304,7 @@ def _is_hidden_by_git(repo: pygit2.Repository, commit: str, hidden: Collection[s
 
 
 def _hidden_without_graph(repo: pygit2.Repository, hidden: Collection[str]) -> set[str]:
-    """Return all hidden commits if git has no generation numbers, since a walk may list some of them.
+    """Return all hidden commits if git has no generation numbers, because a walk may list some of them.
 
     Otherwise return an empty set.
     """

@@ -18,7 +18,7 @@ class CommitSignature:
 
 
 def commit_signatures(repo: pygit2.Repository, oids: list[str]) -> dict[str, CommitSignature]:
-    """Return the signatures of the signed commits among these (full ids)."""
+    """Return the signatures of signed commits by id. ``oids`` are full ids of commits."""
     signatures = {}
     for oid in oids:
         commit: object = repo.get(oid)
@@ -36,7 +36,10 @@ def commit_signature(commit: pygit2.Commit) -> CommitSignature | None:
 
 
 def tag_signature(raw: bytes) -> CommitSignature | None:
-    """Return the signature of a tag object. It starts at the last line that can begin a signature."""
+    """Return the signature of a tag object; None if it has no signature or is too large.
+
+    The signature starts at the last line that can begin one.
+    """
     starts = [match.start() for match in _BEGIN.finditer(raw)]
     if not starts or len(raw) > _LONGEST:
         return None

@@ -48,9 +48,9 @@ def page_of_tags(
     times: SharedCache[int],
     clip: Callable[[TagInfo], TagInfo],
 ) -> tuple[list[TagInfo], int]:
-    """Return a page of the tags of commits, latest first, texts cut by ``clip``, and their number.
+    """Return a page of the tags of commits, latest first, clipped by ``clip``, and the number of tags.
 
-    Only tags whose names contain ``part`` count, ignoring case.
+    Only tags whose names contain ``part`` are listed and counted, ignoring case.
     """
     total = 0
 
@@ -83,7 +83,7 @@ def get_tag(repo: pygit2.Repository, name: str) -> TagInfo:
 
 
 def annotated_tag(repo: pygit2.Repository, oid: str) -> AnnotatedTag:
-    """Return the tag object with this id (full), if a tag reaches it. Raises ObjectNotFound."""
+    """Return the tag object with this id (full), if a tag ref reaches it. Raises ObjectNotFound."""
     tag: object = repo.get(oid) if is_object_id(oid) else None
     if not isinstance(tag, pygit2.Tag) or not is_tagged(repo, oid):
         raise ObjectNotFound("no such tag")
@@ -116,7 +116,7 @@ def _message(raw: bytes) -> str:
 
 
 def _time(repo: pygit2.Repository, oid: str) -> int:
-    """Return the time of a tag: seconds of the tagger, else of the commit; -1 if it has no commit."""
+    """Return the time of the tagger, or else of the commit, in seconds; -1 if the tag has no commit."""
     commit = commit_of(repo, oid)
     if commit is None:
         return -1
@@ -143,6 +143,6 @@ def is_tagged(repo: pygit2.Repository, oid: str) -> bool:
 
 
 def _kind(raw: bytes) -> str:
-    """Return the target type of a tag object, from its second line: `type commit` etc."""
+    """Return the target type of a tag object, which is in its second line, such as `type commit`."""
     lines = raw.split(b"\n", 2)
     return lines[1].removeprefix(b"type ").decode("ascii", "replace") if len(lines) > 1 else ""

@@ -4,7 +4,7 @@ Then all rules of git-merge(1) give the same tree: each path comes from the side
 matters only if the other side changed its old path, its new path, or a removed folder. Such a path was
 changed on both sides.
 
-git handles all other cases. A test compares all small merges with git.
+git merges all other trees. A test compares all small merges with git.
 """
 
 import re
@@ -34,7 +34,7 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PlannedTree:
-    """A tree that is not written yet. Its values are entries, or merged folders."""
+    """A tree that is not written yet. Its values are entries, or merged subfolders."""
 
     entries: dict[bytes, "Entry | PlannedTree"]
 
@@ -55,7 +55,7 @@ class _NotTrivial(Exception):
 
 
 def plan_tree_merge(repo: pygit2.Repository, base: str, ours: str, theirs: str) -> PlannedTree | None:
-    """Return the merge of two trees (full ids) with the ancestor ``base``; None if git has to merge."""
+    """Return the merge of two trees (full ids) with the ancestor ``base``; None if git must merge."""
     try:
         return _Merge(repo).merge(base, ours, theirs)
     except _NotTrivial:
@@ -65,7 +65,7 @@ def plan_tree_merge(repo: pygit2.Repository, base: str, ours: str, theirs: str) 
 def plan_merge(
     repo: pygit2.Repository, ours: pygit2.Commit, theirs: pygit2.Commit, ancestor: str | None
 ) -> PlannedTree | None:
-    """Return the merge of two commits; None if git has to merge. ``ancestor`` is one of their merge bases."""
+    """Return the merge of two commits; None if git must merge. ``ancestor`` is one of their merge bases."""
     if ancestor is None or (line_between(ancestor, theirs) is None and line_between(ancestor, ours) is None):
         return None
     base = find_commit(repo, ancestor).tree_id
@@ -75,8 +75,9 @@ def plan_merge(
 def line_between(ancestor: str, tip: pygit2.Commit) -> list[pygit2.Commit] | None:
     """Return the commits from ``tip`` to a merge base, latest first, without the merge base.
 
-    Return None if one of them is a merge, or if they are too many. The list has all commits of the tip that
-    the merge base lacks. There is no other merge base: a commit in the list would be nearer.
+    Return None if a commit has several parents or none, or if the commits are too many. Otherwise the list
+    has all commits of the tip that the merge base lacks. There is no other merge base: a commit in the list
+    would be nearer.
     """
     line: list[pygit2.Commit] = []
     commit = tip
@@ -114,7 +115,10 @@ class _Merge:
         return PlannedTree(merged)
 
     def _read(self, oid: str) -> dict[bytes, Entry]:
-        """Return the entries of a tree by name. Raises _NotTrivial for a tree that git would not write."""
+        """Return the entries of a tree by name.
+
+        Raises _NotTrivial for a tree that git would not write, or if too many bytes were read.
+        """
         if oid == EMPTY_TREE:
             return {}
         with _LOCK:
@@ -135,7 +139,10 @@ class _Merge:
 
 @dataclass(frozen=True, slots=True)
 class _ParsedTree:
-    """The immutable entries of a tree by name; None for a tree that git would not write."""
+    """The size of a tree in bytes, and its entries by name.
+
+    The entries are None for a tree that git would not write.
+    """
 
     size: int
     entries: dict[bytes, Entry] | None

@@ -1,8 +1,8 @@
 """Tests if a blob or tree, named by its id, is in the history of a visible ref.
 
-A repository has more objects than its visible history (see `objects.is_reachable`); only visible objects are
-shown. Most ids are in the latest tree of the default branch, so this is searched first, in process. Then git
-searches everything.
+A repository has more objects than its visible history (see `objects.is_reachable`), and only visible objects
+are shown. Most ids are in the latest tree of the default branch. So this tree is searched first, in this
+process. Then git searches all other objects.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def outside_newest_tree(
 
 
 async def is_in_history(path: Path, oid: str, *, max_memory: int | None = None) -> bool:
-    """True if a commit of a visible ref has the object. Raises GitFailed, GitTimedOut.
+    """True if a commit of a visible ref has the object (full id). Raises GitFailed, GitTimedOut.
 
     ``max_memory``: see `spawn`.
     """

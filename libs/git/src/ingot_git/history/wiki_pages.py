@@ -21,7 +21,7 @@ MOST_SEARCHED = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the root folder, and its latest commit."""
+    """A file of the root folder, its latest commit, and the number of its commits."""
 
     name: str
     oid: str
@@ -84,9 +84,9 @@ def list_files(
     offset: int,
     limit: int,
 ) -> tuple[list[ListedFile], int]:
-    """Return a part of the files of the root folder, and their number. Raises RefNotFound, OutputTooLarge.
+    """Return a page of the files of the root folder, and the number of all selected files.
 
-    ``is_listed`` selects files by name, ``matches`` by name and content.
+    ``is_listed`` selects files by name, ``matches`` by name and content. Raises RefNotFound, OutputTooLarge.
     """
     commit = named_ref(repo, branch).commit
     tree = str(find_commit(repo, commit).tree_id)
