@@ -1,1 +1,1 @@
-"""Hooks that git runs during a push, and the questions that they ask."""
+"""Hooks that git runs during a push, and the answers to their questions."""

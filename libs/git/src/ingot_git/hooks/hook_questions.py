@@ -1,8 +1,8 @@
-"""Answers the questions of git hooks: may a ref move, and may the repository accept the new objects.
+"""Answers questions of git hooks: whether a ref may move, and whether the repository may accept new objects.
 
 A hook creates a folder with its question and a FIFO for the answer. It writes the name of this folder into
-the FIFO of the process that started git. Everything is below ``questions`` in the storage. A line is one
-write, so lines of several hooks do not mix (pipe(7)).
+the FIFO of the process that started git. All these files are below ``questions`` in the storage. A line is
+one write, so lines of several hooks do not mix (pipe(7)).
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def process_name() -> str:
 
 
 class HookQuestions:
-    """Answers questions of hooks: with the reason for a rejection, or with nothing. A failure rejects.
+    """Answers questions of hooks with the reason for a rejection, or an empty text. A failed answer rejects.
 
     Args:
         root: the folder of the storage.
@@ -75,8 +75,8 @@ class HookQuestions:
     ) -> AsyncIterator[Path]:
         """Yield a hooks path for a push. If the push takes long, the path becomes a link to ``hooks``.
 
-        These hooks then ask ``of_late_push``. ``since`` is the time at which the push was allowed to begin,
-        by the clock of the loop. If the link cannot be created, the push is cancelled.
+        These hooks then ask ``of_late_push``. ``since`` is the time in seconds at which the push was allowed to
+        begin, by the clock of the event loop. If the link cannot be created, the push is cancelled.
         """
         loop, push = asyncio.get_running_loop(), asyncio.current_task()
         path = self._root / process_name() / f"{LATE}-{secrets.token_hex(8)}"
@@ -101,7 +101,10 @@ class HookQuestions:
                 path.unlink()
 
     async def open(self) -> None:
-        """Start to answer questions. If the storage supports no FIFOs, hooks find none and reject pushes."""
+        """Start to answer questions of hooks.
+
+        Without FIFOs in the storage, hooks reject each push whose files or signatures must be checked.
+        """
         self._clear()
         folder = self._root / process_name()
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +131,7 @@ class HookQuestions:
         shutil.rmtree(self._root / process_name(), ignore_errors=True)
 
     def _clear(self) -> None:
-        """Remove the folders of processes that died."""
+        """Remove old folders of processes that died."""
         if not self._root.is_dir():
             return
         for folder in self._root.iterdir():

@@ -32,7 +32,10 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class NewContents:
-    """New commits, latest first, and paths of changed files. None means too many, or not requested."""
+    """New commits, latest first, and paths of changed files. None means that they are too many.
+
+    If they were not requested, they are empty.
+    """
 
     commits: tuple[NewCommit, ...] | None = None
     files: frozenset[str] | None = None
@@ -56,7 +59,7 @@ def new_contents(
     With ``of_each_commit`` the result also has the files that each new commit changes against all of its
     parents. Later commits may revert these changes.
 
-    Raises ObjectNotFound if an id names no commit.
+    Raises ObjectNotFound if an id is not a commit.
     """
     is_new = before == ZERO_OID
     tips = _base_tips(repo, is_base) if is_new else [before]
@@ -85,7 +88,7 @@ def _new_commits(repo: pygit2.Repository, tips: list[str], after: str) -> list[p
 
 
 def _bases(commits: list[pygit2.Commit]) -> list[str]:
-    """Return the existing parents of the new commits, at most ten: fewer bases only report more files."""
+    """Return the existing parents of the new commits, at most ten. Fewer bases only report more files."""
     own = {commit.id for commit in commits}
     parents = dict.fromkeys(str(id_) for commit in commits for id_ in commit.parent_ids if id_ not in own)
     return list(parents)[:_MOST_BASES] or [ZERO_OID]
@@ -112,7 +115,10 @@ def _add_files_of_each(
 def _different(
     repo: pygit2.Repository, bases: Sequence[str], after: str, budget: ReadBudget | None = None
 ) -> frozenset[str] | None:
-    """Return the files that differ from every base. Without ``budget`` each comparison has its own."""
+    """Return the files that differ from every base; None if they exceed the budget.
+
+    Without ``budget`` each comparison has its own budget.
+    """
     tree = find_commit(repo, after).tree_id
     files: frozenset[str] | None = None
     for base in bases:

@@ -1,7 +1,7 @@
 """The two hooks of pushes: `pre-receive` checks the objects, `update` checks each ref.
 
 git calls `pre-receive` once, while the objects of the push are in quarantine. It calls `update` for each ref
-after the objects have arrived (githooks(5)). So `update` can test whether one commit continues another. git
+after the objects have arrived (githooks(5)). So `update` can test if one commit continues another. git
 shows the reasons of a rejection to the client.
 
 The hooks are stored once per storage, not in repositories. Only a push that needs them gets their path.
@@ -151,11 +151,11 @@ class RefRefusal(msgspec.Struct, frozen=True):
 
     @property
     def is_certain(self) -> bool:
-        """True if the ref may not move, whatever the push contains."""
+        """True if the ref may not move, independent of the content of the push."""
         return not self.forced_only and not self.question
 
     def line(self) -> str:
-        """Return the line that the hook reads."""
+        """Return the line of this refusal that the hook reads."""
         when = "asked" if self.question else "forced" if self.forced_only else "always"
         return f"{self.ref}\t{when}\t{_CONTROL.sub('?', self.question or self.reason)}"
 
@@ -166,7 +166,7 @@ def hooks_folder(root: Path, *, refuses_refs: bool = True) -> Path:
     Without ``refuses_refs`` the folder has no `update` hook, which would run for each ref.
 
     Raises:
-        HooksNotRun: git could not execute the hooks. It would skip them and accept every push (githooks(5)).
+        HooksNotRun: git cannot execute the hooks. It would skip them and accept every push (githooks(5)).
     """
     folder = root / ("hooks" if refuses_refs else "hooks-of-files")
     for name in ("pre-receive", "update") if refuses_refs else ("pre-receive",):
@@ -201,9 +201,9 @@ def hook_environment(
     Args:
         refusals: reasons and questions for refs.
         max_file_bytes: the limit for one file; 0 for no limit.
-        object_count: as in ``Push``.
+        object_count: see ``Push``.
         refuses_all: none of the refs may move, independent of the content of the push.
-        lfs_repository: the id of the repository, if this process has to check its LFS files.
+        lfs_repository: the id of the repository if this process must check its LFS files, else 0.
         late: the path of ``HookQuestions.question_if_late``.
     """
     # git accepts no ref names with control characters.

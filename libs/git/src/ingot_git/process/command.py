@@ -1,6 +1,6 @@
 """Starts git: builds its command line and environment, and runs it to its end.
 
-External values are never read as options: `GitArgs` puts operands after `--end-of-options` (gitcli(7)) and
+git never reads external values as options: `GitArgs` puts operands after `--end-of-options` (gitcli(7)) and
 rejects operands that begin with `-`. The environment starts empty. So neither the operator's nor a
 repository's configuration decides what git executes.
 """
@@ -89,7 +89,7 @@ class GitArgs:
         options: constants of this package; a value inside an option is joined with `=`.
         operands: full ref names, object ids, absolute paths.
         paths: limit the command to these literal paths in the trees of the operands.
-        pathspecs: the same as patterns (gitglossary(7)) with magic; a value inside is escaped.
+        pathspecs: limit it to these patterns with magic (gitglossary(7)); values inside are escaped.
         work_tree: the folder of working files, for commands that need one.
 
     Raises:
@@ -134,13 +134,16 @@ class GitArgs:
 
 
 class Process(subprocess.Popen[bytes]):
-    """A running git process. It is killed when ``parent_pipe`` closes, because this process has ended."""
+    """A running git process. If it has a ``parent_pipe``, it is killed when this pipe closes.
+
+    The pipe closes when the current process ends.
+    """
 
     parent_pipe: IO[bytes] | None = None
 
 
 class Cancellation:
-    """Lets another thread cancel `run_git`: kills the process group now, or as soon as it starts."""
+    """Cancels `run_git` from another thread: kills the process group now, or as soon as it starts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -190,7 +193,7 @@ def clean_environment(
 
 
 def _numbered(settings: Sequence[tuple[str, str]], first: int = 0) -> dict[str, str]:
-    """Return the variables of settings, numbered from ``first`` (git-config(1), ENVIRONMENT)."""
+    """Return the variables of git settings, numbered from ``first`` (git-config(1), ENVIRONMENT)."""
     variables = {}
     for index, (key, value) in enumerate(settings, first):
         variables[f"GIT_CONFIG_KEY_{index}"] = key
@@ -218,8 +221,8 @@ def spawn(
         git_dir: the bare repository.
         environment: from `clean_environment`.
         stdin: `subprocess.PIPE` or `subprocess.DEVNULL`.
-        max_memory: bytes of private memory for each process of the group (RLIMIT_DATA: unlike RLIMIT_AS it
-            does not count the mapped packs).
+        max_memory: bytes of private memory for each process of the group. The limit is RLIMIT_DATA: unlike
+            RLIMIT_AS it does not count the mapped packs.
         ends_with_parent: git and its children are killed when this process dies. Costs about 15 ms. Use it
             for background work: git that serves a connection ends with the connection.
     """
@@ -268,7 +271,7 @@ def process_telemetry(verb: Verb) -> Iterator[None]:
 
 
 def kill_group(process: Process, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to a process of `spawn` and all its children. Do nothing after it was reaped."""
+    """Send a signal to a process of `spawn` and all its children. Do nothing if it was reaped."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
@@ -292,12 +295,12 @@ def run_git(
     Args:
         args: the command line.
         git_dir: the bare repository.
-        stdin: its whole input; nothing if None.
+        stdin: its whole input; None for no input.
         time_limit: seconds, after which the process group is killed.
         max_output: bytes of stdout.
         max_memory: see `spawn`.
         max_cpu: CPU time, after which the process group is killed. A budget is charged.
-        environment: from `clean_environment`; the default one if None.
+        environment: from `clean_environment`; None for the default environment.
         cancellation: lets another thread cancel the run.
         ends_with_parent: see `spawn`.
 
@@ -405,7 +408,10 @@ def _communicate(
 
 
 def _cpu_check(process: Process, max_cpu: CpuLimit | CpuBudget | None) -> Callable[[int], None]:
-    """Return a function of the bytes of output, which raises GitTooExpensive. It looks at intervals only."""
+    """Return a function that raises GitTooExpensive above the limit. Its argument is the bytes of output.
+
+    The function reads the CPU clock at intervals only.
+    """
     next_look = time.monotonic()
 
     def check(output: int) -> None:
@@ -436,7 +442,7 @@ def _remaining(deadline: float) -> float:
 
 
 def _write_some(pipe: IO[bytes], unsent: memoryview) -> memoryview:
-    """Write what fits into the pipe and return the rest. The rest is empty if git closed its end."""
+    """Write as much as fits into the pipe. Return the rest, which is empty if git closed its end."""
     if not unsent:
         return unsent
     try:

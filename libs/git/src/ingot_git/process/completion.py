@@ -1,4 +1,4 @@
-"""Work that a cancelled caller waits for, because no cancellation stops a thread."""
+"""Work that must finish before its cancelled caller continues, because cancellation does not stop threads."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 async def complete(work: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of ``work``. If the caller is cancelled, ``work`` ends first."""
+    """Return the result of ``work``. If the caller is cancelled, wait until ``work`` ends."""
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""The configuration of every git process; it overrides the operator's and the repositories' own."""
+"""The configuration of every git process. It overrides the operator's and the repositories' configuration."""
 
 SCRATCH = "refs/scratch/"
 CLOSED_PULLS = "refs/pull/closed/"

@@ -20,13 +20,13 @@ _ALL_THREADS = 2
 
 
 class CpuLimit(NamedTuple):
-    """A limit of CPU seconds. Each ``bytes_per_second`` of output allow one more second, if not 0."""
+    """A limit of CPU seconds. If ``bytes_per_second`` is not 0, this many bytes of output add one second."""
 
     seconds: float
     bytes_per_second: int = 0
 
     def is_exceeded(self, pid: int, output: int) -> bool:
-        """True if the process used more CPU time. ``output`` is the number of bytes that it wrote."""
+        """True if the process has used more CPU time than allowed. ``output`` is its output in bytes."""
         earned = output / self.bytes_per_second if self.bytes_per_second else 0.0
         return cpu_seconds(pid) > self.seconds + earned
 
@@ -34,7 +34,8 @@ class CpuLimit(NamedTuple):
 class CpuBudget:
     """CPU seconds that the git processes of one operation share, one after the other.
 
-    A process is charged for what it uses beyond its start. Loops of the operation call ``require``.
+    The start of a process is not charged, except by ``charge_whole``. Loops of the operation call
+    ``require``.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -46,15 +47,18 @@ class CpuBudget:
         return cpu_seconds(pid) - _START_SECONDS > self._left
 
     def charge(self, pid: int) -> None:
-        """Subtract the CPU time of a process that ends."""
+        """Subtract the CPU time of a process that ends, except its start."""
         self._left -= max(0.0, cpu_seconds(pid) - _START_SECONDS)
 
     def charge_whole(self, pid: int) -> None:
-        """Subtract the CPU time of a process that ends, with its start: most of what many short ones take."""
+        """Subtract the CPU time of a process that ends, including its start.
+
+        The start is most of the CPU time of many short processes.
+        """
         self._left -= cpu_seconds(pid)
 
     def require(self) -> None:
-        """Charge the CPU time of this thread since the last call or the start. Raises GitTooExpensive."""
+        """Charge the CPU time of this thread since the last call or the creation. Raises GitTooExpensive."""
         now = time.thread_time()
         self._left -= now - self._read
         self._read = now
@@ -67,15 +71,15 @@ READ = CpuLimit(0.35, bytes_per_second=32 * 1024 * 1024)
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the user and system time of a process and its children; 0.0 after it was reaped.
+    """Return the user and system time of a process and its children in seconds; 0.0 after it was reaped.
 
-    Children that ended are counted in clock ticks (10 ms).
+    The time of ended children is counted in clock ticks (10 ms).
     """
     return _clock(pid) + _of_ended_children(pid) + sum(map(_clock, _children(pid)))
 
 
 def _of_ended_children(pid: int) -> float:
-    """Return `cutime` and `cstime` of proc(5) in seconds."""
+    """Return `cutime` and `cstime` of proc(5), the times of ended children, in seconds."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -84,7 +88,7 @@ def _of_ended_children(pid: int) -> float:
 
 
 def _clock(pid: int) -> float:
-    """Return the CPU time of one process; 0.0 if it has ended (clock_getcpuclockid(3))."""
+    """Return the CPU time of one process in seconds; 0.0 if it has ended (clock_getcpuclockid(3))."""
     try:
         return time.clock_gettime(~pid << 3 | _ALL_THREADS)
     except OSError:

@@ -1,4 +1,4 @@
-"""Handles disks that fail or are full: translates errors of libgit2 and the system."""
+"""Handles disks that fail or are full: translates errors of libgit2 and the operating system."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def flush(path: Path) -> None:
-    """Flush everything that was written to the volume of ``path`` (syncfs(2)). Blocks. Raises OSError."""
+    """Flush all written data of the volume of ``path`` to disk (syncfs(2)). Blocks. Raises OSError."""
     with _opened(path) as descriptor:
         if _LIBC.syncfs(descriptor) != 0:
             code = ctypes.get_errno()
@@ -64,7 +64,7 @@ def disk_errors(folder: Path | None = None) -> Iterator[None]:
     """Translate the errors of libgit2 inside the block, which uses files in ``folder``.
 
     libgit2 sets no error message when it could not write a part of an object: the text belongs to an earlier
-    error. So if less than ``_LOW_SPACE`` is free, any error of ``writing`` counts as a full disk.
+    error. So if less than ``_LOW_SPACE`` bytes are free, any error of ``writing`` is treated as a full disk.
 
     Raises:
         StorageFull: a write failed because the disk is full.
@@ -87,16 +87,16 @@ def disk_errors(folder: Path | None = None) -> Iterator[None]:
 def says_full(message: str) -> bool:
     """True if a message of libgit2 or git ends with the text for a full disk.
 
-    Only the end counts: text before it may quote user input.
+    Only the end is compared, because text before it may quote user input.
     """
     return message.endswith(_FULL_ENDINGS)
 
 
 def check_loose_objects(path: Path) -> None:
-    """Inflate each loose object once: libgit2 up to 1.9.7 loops forever on truncated ones.
+    """Inflate each loose object once, because libgit2 up to 1.9.7 loops forever on truncated objects.
 
     Remove this when libgit2 has the fix (its pull request 7346). libgit2 itself detects damage in packs. If
-    it crashes on a damaged index, `read_watch` knows the repository.
+    it crashes on a damaged index, `read_watch` identifies the repository.
 
     Raises:
         RepositoryDamaged: an object is incomplete; the text contains its id.

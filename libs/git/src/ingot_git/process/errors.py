@@ -1,4 +1,4 @@
-"""The errors of this package; callers map them to their own answers."""
+"""The errors of this package. Callers map them to their own responses."""
 
 from collections.abc import Sequence
 

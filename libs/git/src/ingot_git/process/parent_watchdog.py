@@ -1,9 +1,9 @@
 """Runs a program and kills it when its parent dies: ``python parent_watchdog.py <descriptor> <program> …``.
 
 The descriptor is the reading end of a pipe; only the parent has the writing end. When the parent dies, by any
-signal, the pipe closes. Then this program kills its process group: the program and all its children. A parent
-death signal (prctl(2)) would not reach the children. It is also sent too early: when the thread ends that
-requested it.
+signal, the pipe closes. Then this program kills its process group: the program and all its children. A
+parent death signal (prctl(2)) would not reach the children. It would also be sent too early: when the thread
+that requested it ends.
 """
 
 import os

@@ -29,7 +29,10 @@ def git_failure(exit_code: int, stderr: bytes, git_dir: Path | None) -> GitFaile
 
 
 def scrub(stderr: bytes, git_dir: Path | None = None) -> str:
-    """Return git's stderr for the log: no credentials, no storage path, printable ASCII, bounded."""
+    """Return git's stderr for the log: printable ASCII without credentials and storage path.
+
+    Only the last ``MAX_STDERR`` bytes are used.
+    """
     text = stderr[-MAX_STDERR:].decode("ascii", "replace")
     if git_dir is not None:
         text = text.replace(str(git_dir).rstrip("/"), "<repository>")

@@ -1,6 +1,6 @@
-"""Files that buffer responses to fetches; they are written and read at the same time.
+"""Files that buffer responses to fetches, and that are written and read at the same time.
 
-The files have no names, so nothing remains after they are closed.
+The files have no names, so the system removes them when they are closed.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _NEWEST = 4
 
 
 class FilePart(msgspec.Struct, frozen=True):
-    """A range of a file that is in the page cache, ready for sendfile(2)."""
+    """A range of a file that is in the page cache, for sendfile(2)."""
 
     file: int
     offset: int
@@ -60,7 +60,7 @@ class Spool:
         self.expiration: asyncio.TimerHandle | None = None
 
     async def write(self, chunk: bytes) -> bool:
-        """Append a chunk. Return False, and leave the file unchanged, if there is no space."""
+        """Append a chunk. Return False if there is no space or the write fails; the size stays then."""
         if not self._space.reserve(len(chunk)):
             return False
         writing = asyncio.ensure_future(asyncio.to_thread(self._write, chunk))
@@ -79,7 +79,7 @@ class Spool:
         return True
 
     def _remember(self, position: int, part: bytes) -> None:
-        """Keep recent chunks in memory: clients that start together read the same chunks almost together."""
+        """Keep recent chunks in memory, because clients that start together read the same chunks."""
         self._newest[position] = part
         if len(self._newest) > _NEWEST:
             self._newest.popitem(last=False)
@@ -91,7 +91,7 @@ class Spool:
             position, unsent = position + written, unsent[written:]
 
     async def part(self, position: int, *, takes_files: bool) -> Part:
-        """Return the next bytes from ``position``."""
+        """Return the next bytes from ``position``. With ``takes_files``, this may be a range of the file."""
         count = min(_FILE_CHUNK, self.size - position)
         if takes_files and self._is_in_memory(position) and self._is_in_memory(position + count - 1):
             return FilePart(self._file.fileno(), position, count)
@@ -117,7 +117,7 @@ class Spool:
             return False
 
     async def read(self, *, takes_files: bool) -> AsyncGenerator[Part, None]:
-        """Yield the content of a file that is complete."""
+        """Yield the content of a complete file. With ``takes_files``, parts may be ranges of the file."""
         with self.keep_open():
             position = 0
             while position < self.size:

@@ -18,9 +18,10 @@ _NAMESPACE = "git"
 
 
 class SshKeyFile:
-    """A private key without a passphrase in a file that has no name, for as long as this object exists.
+    """A private key without a passphrase in a file without a name. The file exists as long as this object.
 
-    ssh-keygen refuses a key that other accounts can read, whatever file the operator mounts.
+    ssh-keygen refuses a key that other accounts can read. So the operator's file is copied, and its
+    permissions do not matter.
     """
 
     def __init__(self, private_key: bytes) -> None:
@@ -30,9 +31,9 @@ class SshKeyFile:
         os.write(self._file, private_key)
 
     def sign(self, payload: bytes, budget: CpuBudget | None = None) -> bytes:
-        """Return the armored signature of a commit or tag; charge the budget for ssh-keygen. Blocks.
+        """Return the armored signature of a commit or tag. Blocks. Raises SigningFailed.
 
-        Raises SigningFailed.
+        ``budget`` is charged for the CPU time of ssh-keygen.
         """
         path = f"/dev/fd/{self._file}"
         try:
@@ -58,9 +59,9 @@ class SshKeyFile:
 def _exchange(
     process: subprocess.Popen[bytes], payload: bytes, budget: CpuBudget | None
 ) -> tuple[bytes, bytes]:
-    """Write the payload, and return stdout and stderr of the process, which reads before it writes.
+    """Write the payload. Return stdout and stderr of the process, which reads all input before it writes.
 
-    The budget is charged before the process is reaped, because its CPU clock vanishes then.
+    The budget is charged before the process is reaped, because its CPU clock is lost then.
     """
     stdin, stdout, stderr = (
         cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
@@ -81,7 +82,7 @@ def _exchange(
 
 
 def _unnamed_file() -> int:
-    """Return the descriptor of a new file. Outside Linux it is on the disk, without a name."""
+    """Return the descriptor of a new file without a name: in memory on Linux, else on the disk."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("signing-key")
     with tempfile.TemporaryFile() as file:

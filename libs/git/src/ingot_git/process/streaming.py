@@ -1,8 +1,8 @@
 """Runs a git process with stdin and stdout as streams of the event loop, with back-pressure.
 
 `loop.add_reader` and `loop.add_writer` work on the bare descriptors, and a thread starts the process: this
-works on every loop. Each direction buffers only one chunk. If the consumer stops reading, the full pipe stops
-git. Memory use does not grow with the size of a stream.
+works on every event loop. Each direction buffers only one chunk. If the consumer stops reading, the full pipe
+stops git. Memory use does not grow with the size of a stream.
 """
 
 import asyncio
@@ -62,13 +62,13 @@ async def stream_git(
     """Yield git's stdout in chunks of at most 512 KiB while `body` flows into its stdin.
 
     The process group is ended when the consumer closes the generator or is cancelled, and after `time_limit`
-    seconds. It is also ended when `body` raises; that error is raised here.
+    seconds. It is also ended when `body` raises an error, which is raised here.
 
     Args:
         args: the command line.
         git_dir: the bare repository.
-        body: its stdin; nothing if None.
-        environment: from `clean_environment`; the default one if None.
+        body: its stdin; None for no input.
+        environment: from `clean_environment`; None for the default environment.
         time_limit: seconds, for the whole run.
         max_memory: see `spawn`.
         max_cpu: CPU time, after which the process group is killed.
@@ -141,7 +141,7 @@ def _raise_failure(tasks: Sequence[asyncio.Task[None]]) -> None:
 async def _limit_cpu(
     process: Process, limit: CpuLimit | None, output: Callable[[], int], excesses: list[GitTimedOut]
 ) -> None:
-    """Kill git when it exceeds its CPU limit. Run it with low priority."""
+    """Run git with low priority, and kill it when it exceeds its CPU limit. Without a limit do nothing."""
     if limit is None:
         return
     with contextlib.suppress(ProcessLookupError):
@@ -153,7 +153,7 @@ async def _limit_cpu(
 
 
 async def _reap(process: Process) -> None:
-    """Wait for the end of the process, in a thread if it still runs; after its output it rarely does."""
+    """Wait for the end of the process. Uses a thread if it still runs, which is rare after its output."""
     if process.poll() is None:
         await asyncio.get_running_loop().run_in_executor(SPAWN_THREADS, process.wait)
 
@@ -214,7 +214,7 @@ async def _feed(process: Process, pipe: IO[bytes], body: AsyncIterator[bytes]) -
 
 
 async def _collect(pipe: IO[bytes], stderr: bytearray, watch: Callable[[bytes], None] | None) -> None:
-    """Read stderr to its end; keep the last bytes in ``stderr``."""
+    """Read stderr to its end. Keep the last bytes in ``stderr``."""
     os.set_blocking(pipe.fileno(), False)
     while chunk := await _read(pipe):
         if watch is not None:
@@ -266,11 +266,11 @@ async def _write(pipe: IO[bytes], chunk: bytes) -> None:
 
 
 async def once(data: bytes) -> AsyncGenerator[bytes, None]:
-    """Yield bytes that are in memory as a stream of one chunk."""
+    """Yield ``data`` as a stream of one chunk."""
     yield data
 
 
 async def in_threads(chunks: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield chunks whose iterator blocks. Each is read in a thread. An empty chunk ends the stream."""
+    """Yield chunks of a blocking iterator. Each chunk is read in a thread. An empty chunk ends the stream."""
     while chunk := await asyncio.to_thread(next, chunks, b""):
         yield chunk

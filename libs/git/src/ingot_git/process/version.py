@@ -1,4 +1,4 @@
-"""The oldest supported version of git."""
+"""The oldest supported version of git, and its check."""
 
 import re
 
