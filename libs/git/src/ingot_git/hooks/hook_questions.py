@@ -75,8 +75,8 @@ class HookQuestions:
     ) -> AsyncIterator[Path]:
         """Yield a hooks path for a push. If the push takes long, the path becomes a link to ``hooks``.
 
-        These hooks then ask ``of_late_push``. ``since`` is the time in seconds at which the push was allowed to
-        begin, by the clock of the event loop. If the link cannot be created, the push is cancelled.
+        These hooks then ask ``of_late_push``. ``since`` is the time at which the push was allowed to begin,
+        in seconds by the clock of the loop. If the link cannot be created, the push is cancelled.
         """
         loop, push = asyncio.get_running_loop(), asyncio.current_task()
         path = self._root / process_name() / f"{LATE}-{secrets.token_hex(8)}"

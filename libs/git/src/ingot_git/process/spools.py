@@ -60,7 +60,7 @@ class Spool:
         self.expiration: asyncio.TimerHandle | None = None
 
     async def write(self, chunk: bytes) -> bool:
-        """Append a chunk. Return False if there is no space or the write fails; the size stays then."""
+        """Append a chunk. Return False, with an unchanged size, if there is no space or the write fails."""
         if not self._space.reserve(len(chunk)):
             return False
         writing = asyncio.ensure_future(asyncio.to_thread(self._write, chunk))

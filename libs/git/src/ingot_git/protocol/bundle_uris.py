@@ -1,4 +1,4 @@
-"""Bundles in protocol 2 (gitprotocol-v2(5), `bundle-uri`): files that a clone reads first."""
+"""Bundles in protocol 2 (gitprotocol-v2(5), `bundle-uri`): files that a clone downloads first."""
 
 from itertools import islice
 
@@ -19,7 +19,10 @@ def with_bundle_uri(capabilities: bytes) -> bytes:
 
 
 def list_of_bundles(address: str | None) -> bytes:
-    """Return the response that lists one bundle, or none. Relative addresses start at the repository."""
+    """Return the response that lists one bundle, or no bundle if ``address`` is None.
+
+    A relative address is relative to the URL of the repository.
+    """
     if address is None:
         return FLUSH
     lines = ("bundle.version=1", "bundle.mode=all", f"bundle.base.uri={address}")
@@ -27,7 +30,11 @@ def list_of_bundles(address: str | None) -> bytes:
 
 
 def commit_before(repo: pygit2.Repository, branch: str, moment: float) -> str | None:
-    """Return the latest first-parent commit of a branch before a time in seconds; None without one."""
+    """Return the latest commit of a branch before ``moment``, following first parents only.
+
+    ``moment`` is in seconds since the epoch. Return None if the branch does not exist, or if none of its
+    first ``MOST_COMMITS`` commits is old enough.
+    """
     tip = repo.references.get(f"{BRANCHES}{branch}")
     if tip is None:
         return None

@@ -1,7 +1,7 @@
 """Packs of clones from ``git pack-objects``, sent without ``git upload-pack`` in between.
 
 upload-pack cuts a pack into packets of 8 KiB and copies it twice. This costs 40% of the time for the pack
-itself. So the response to a client without any objects is cut into packets of 64 KiB here (gitprotocol-v2(5),
+itself. So this module answers clients without any objects, with packets of 64 KiB (gitprotocol-v2(5),
 `fetch`). upload-pack answers all other requests, such as a shallow clone.
 """
 
@@ -34,9 +34,10 @@ ALIVE_SECONDS = 5.0
 
 
 def clone_options(request: FetchRequest, path: Path) -> tuple[str, ...] | None:
-    """Return the options of pack-objects for a protocol 2 request; None if it is no full clone.
+    """Return the options of pack-objects for a protocol 2 request; None if it is not a full clone.
 
-    ``path`` is the repository. If its own history is shallow, upload-pack must tell the client where it ends.
+    ``path`` is the repository. If its history is shallow, None is returned: then upload-pack must inform the
+    client about the end of the history.
     """
     lines = list(request.lines())
     if _DELIMITER not in lines or lines[-1] != FLUSH:
@@ -68,11 +69,11 @@ async def stream_clone(
     Args:
         path: the bare repository.
         options: options of git pack-objects.
-        wants: object ids, one per line. If the iterator fails before the first, nothing is sent.
+        wants: object ids, one per line. If the iterator fails before the first chunk, nothing is sent.
         max_memory: bytes of private memory of git.
 
     Raises:
-        GitFailed, StorageFull, GitTimedOut: as `stream_git`, after an error packet for the client.
+        GitFailed, StorageFull, GitTimedOut: see `stream_git`. The client gets an error packet first.
         OSError: git could not be started; the client gets the same packet.
 
     Errors of ``wants`` are raised here.
@@ -127,7 +128,7 @@ class _AwaitableTexts(Texts):
         self.arrival.set()
 
     async def packets_before(self, end: asyncio.Future[bytes]) -> AsyncGenerator[bytes, None]:
-        """Yield packets of progress lines, and empty packets after silence, until ``end`` is done."""
+        """Yield packets of progress lines until ``end`` is done; after silence, yield empty packets."""
         while not end.done():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ALIVE_SECONDS):

@@ -1,11 +1,11 @@
 """A cache of responses to fetches: git runs once for identical requests.
 
-The caller builds the key from the generation of the repository and the request. It has checked the
-permissions before.
+The caller checks the permissions first. It builds the key from the generation of the repository and the
+request.
 
-Responses of up to `WINDOW` bytes are cached in memory. A longer response is written to a file once a second
+Responses of up to `WINDOW` bytes are cached in memory. A longer response is written to a file when a second
 client requests it, while git runs or within `SECOND_USE_SECONDS`. The first use writes nothing. The files
-have no names, so they vanish when the process ends for any reason.
+have no names, so the system removes them when the process ends for any reason.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ Start = Callable[[], AsyncGenerator[bytes, None]]
 
 
 class Usage(NamedTuple):
-    """The present content of a cache: bytes and number of its files, responses in memory, running fetches."""
+    """The current content of a cache: bytes and number of its files, responses in memory, running fetches."""
 
     file_bytes: int
     files: int
@@ -66,7 +66,7 @@ class FetchCache:
 
     @property
     def usage(self) -> Usage:
-        """Return the present content."""
+        """Return the current content."""
         return Usage(self._used_bytes, len(self._files), len(self._small), len(self._running))
 
     def answer(
@@ -86,8 +86,9 @@ class FetchCache:
             key: identifies everything that the response depends on.
             start: starts git; errors of its stream reach every client of the response.
             expected_bytes: the approximate maximum size.
-            is_valid: called at the end; the response is cached only if the key still holds.
-            takes_files: the response may contain file ranges. Each is valid until the next is requested.
+            is_valid: called at the end; the response is cached only if the key is still valid.
+            takes_files: the response may contain file ranges. A range is valid until the next one is
+                requested.
             signed_in: the client does not wait for a run of anonymous callers whose git has not started.
             to_file: write a long response to a file for the first client, too: git then waits for no client.
         """
@@ -125,11 +126,11 @@ class FetchCache:
         return True
 
     def release(self, count: int) -> None:
-        """Free reserved bytes of the budget."""
+        """Release reserved bytes."""
         self._used_bytes -= count
 
     def new_spool(self) -> Spool | None:
-        """Return a new file; None, with a warning, if it cannot be created."""
+        """Return a new file. If it cannot be created, log a warning and return None."""
         try:
             return Spool(self, tempfile.TemporaryFile(dir=self._folder, buffering=0))
         except OSError as error:
@@ -137,12 +138,12 @@ class FetchCache:
             return None
 
     def end_sharing(self, run: "_Run") -> None:
-        """Stop sharing the response of a run with new clients."""
+        """Stop sharing the response of a run with further clients."""
         if self._running.get(run.key) is run:
             del self._running[run.key]
 
     def keep(self, key: bytes, spool: Spool | None, parts: list[bytes]) -> None:
-        """Cache a complete response. The content is in the file or in the parts."""
+        """Cache a complete response. Its content is in ``spool``, or else in ``parts``."""
         if spool is not None:
             if key in self._files:  # another run was faster
                 return
@@ -175,8 +176,8 @@ class _Run:
     """One run of git, and the clients that receive its response.
 
     The file, if there is one, has the first bytes; `_live` has the bytes after it. While clients may join,
-    all bytes are kept. Afterwards bytes are dropped once every client has them, and git waits for the slowest
-    client.
+    all bytes are kept. Afterwards bytes are discarded when every client has them, and git waits for the
+    slowest client.
     """
 
     def __init__(
@@ -210,7 +211,8 @@ class _Run:
     async def read(self, start: Start, *, takes_files: bool) -> AsyncGenerator[Part, None]:
         """Yield the response for one client from its beginning. Kill git when the last client leaves early.
 
-        ``start`` belongs to this client: it may be admitted while the client that began the run waits.
+        ``start`` is used if all earlier clients have left. It belongs to this client, which may be admitted
+        while the client that began the run waits.
         """
         if self._is_abandoned:  # the last other client left after this one joined
             again = _Run(
@@ -257,7 +259,7 @@ class _Run:
             self._signal()
 
     async def _next(self, position: int, *, takes_files: bool) -> Part | None:
-        """Return the bytes at a position as soon as they exist; None at the end."""
+        """Return the bytes at a position when they are available; None at the end of the response."""
         while position >= self._size and not self._is_done:
             await self._progress.wait()
         if position >= self._size:

@@ -3,9 +3,9 @@
 In protocol 0 git itself refuses other objects. In protocol 2 it sends every object of the repository
 (gitprotocol-v2(5), `want`), including objects of deleted branches.
 
-In both protocols git discloses more: the parents of commits that the client declares as `shallow`, and
-whether objects exist that it claims to `have`. It also resolves hidden refs (`deepen-not`). So requests are
-checked here before git receives them.
+In both protocols git discloses more than objects. It sends the parents of commits that the client declares as
+`shallow`. It confirms objects that the client claims to `have`. It also resolves hidden refs (`deepen-not`).
+So requests are checked here before git receives them.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class FetchRequest:
         return self.text.endswith(DONE)
 
     def in_version_0(self) -> "FetchRequest":
-        """Return the request without its wants: in protocol 0 git itself compares them with the refs."""
+        """Return the request without its wants. In protocol 0 git itself compares them with the refs."""
         return replace(self, wants=frozenset())
 
     def require_command(self) -> None:
@@ -114,9 +114,9 @@ class FetchRequest:
     def without(self, oids: set[str]) -> bytes:
         """Return the packets of the request without these objects and without hidden refs.
 
-        In protocol 2 git treats a request without `have` as one of an empty client. So each removed `have` is
-        replaced by an id that does not exist. In protocol 0 git might acknowledge this id, and the client
-        would fail.
+        In protocol 2 git treats a request without `have` like a request of an empty client. So each removed
+        `have` is replaced by an id that does not exist. In protocol 0 git might acknowledge this id, and the
+        client would fail.
         """
         if not (oids or self.has_more_haves) and b"deepen-not " not in self.text:
             return self.text
@@ -147,7 +147,7 @@ class RequestReader:
         body: AsyncIterator[bytes],
         long_slot: Callable[[], AbstractAsyncContextManager[object]] = contextlib.nullcontext,
     ) -> None:
-        """Read requests from ``body``. A request longer than ``LONG_REQUEST`` enters ``long_slot``.
+        """Read requests from ``body``. A request longer than ``LONG_REQUEST`` bytes enters ``long_slot``.
 
         `release` leaves the slot.
         """
@@ -169,7 +169,7 @@ class RequestReader:
             pass
 
     async def read_on(self) -> None:
-        """Read ahead while the client waits for its answer, so a disconnect is noticed. May be cancelled.
+        """Read ahead while the client waits for its response, so a disconnect is noticed. May be cancelled.
 
         git clients send nothing at this time. Reading stops at the size of a long request.
         """
@@ -184,10 +184,10 @@ class RequestReader:
             await asyncio.gather(self._coming, return_exceptions=True)
 
     async def next(self, ends: Collection[bytes] = (FLUSH,)) -> FetchRequest | None:
-        """Return the packets up to the next one of ``ends`` or the end of the body; None without packets.
+        """Return the packets up to the first packet of ``ends`` or the end of the body; None without packets.
 
         Raises:
-            BodyRefused: the body has no packets, a request exceeds 16 MiB, or a long one is too slow.
+            BodyRefused: the body is not in packets, a request exceeds 16 MiB, or a long request is too slow.
         """
         position, named = 0, _ObjectNames()
         while True:
@@ -212,7 +212,10 @@ class RequestReader:
                 self._ends = asyncio.get_running_loop().time() + LONG_REQUEST_SECONDS
 
     async def _next_chunk(self) -> bytes | None:
-        """Return the next chunk of the body; None at its end. If cancelled, the next call returns it."""
+        """Return the next chunk of the body; None at its end.
+
+        If this is cancelled, the next call returns the chunk.
+        """
         if self._coming is None:
             self._coming = asyncio.ensure_future(anext(self._body, None))
         chunk = await asyncio.shield(self._coming)
@@ -247,7 +250,7 @@ class _ObjectNames:
 
 
 def _line(buffer: bytes | bytearray, position: int) -> bytes | None:
-    """Return the packet at `position` with its header; None while it is incomplete."""
+    """Return the packet at `position` with its header; None while it is incomplete. Raises BodyRefused."""
     header = bytes(buffer[position : position + _HEADER])
     if len(header) < _HEADER:
         return None
@@ -268,12 +271,12 @@ async def visible_part(
 ) -> bytes:
     """Return the packets of a request without `shallow` and `have` lines for hidden commits.
 
-    A commit is hidden if no visible ref reaches it. Tips of refs are found at once, other commits with a walk
-    of git. Files and folders are searched in the latest tree of `branch`, the default branch, then in the
-    history. ``max_memory``: see `spawn`.
+    A commit is hidden if no visible ref reaches it. Tips of refs are found immediately, other commits with a
+    walk of git. Files and folders are searched in the latest tree of `branch`, the default branch, then in
+    the history. ``max_memory``: see `spawn`.
 
     Raises:
-        WantRefused: no visible ref reaches a wanted object, or none was found in time.
+        WantRefused: no visible ref reaches a wanted object, or the search for it timed out.
     """
     path, haves = storage.path(repo_id), request.haves
     named = request.wants | request.shallow
@@ -324,7 +327,7 @@ async def _hidden(
 ) -> set[str]:
     """Return the objects that none of the tips reaches.
 
-    Cached, because the result for these tips never changes.
+    Results are cached, because they never change for the same tips.
     """
     digest = hashlib.blake2b("".join(tips).encode(), digest_size=16).digest()
     verdicts = {oid: cache.get((oid, digest)) for oid in oids}
@@ -341,7 +344,7 @@ def _not_advertised(
 ) -> tuple[dict[str, ObjectType | None], list[str]]:
     """Return the types of wants that are not tips of refs, and all tips. A missing object has the type None.
 
-    Both are empty if all wants are tips.
+    Both results are empty if all wants are tips.
     """
     left = set(wants)
     tips = []

@@ -1,7 +1,7 @@
 """The advertisement for a push: the refs that a client may name, and the capabilities of git.
 
-The refs are read here, because otherwise a push of one commit would start git twice. The capabilities come
-from git.
+This module reads the refs itself, because otherwise a push of one commit would start git twice. The
+capabilities come from git, and are cached.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ async def advertise_for_push(
     is_session: bool = False,
     max_memory: int | None = None,
 ) -> bytes:
-    """Return `smart_http.advertise` for git-receive-pack, with the same arguments and errors."""
+    """Return the advertisement for git-receive-pack. For arguments and errors see `smart_http.advertise`."""
     path = storage.path(repo_id)
     is_plain = accepted_protocol("git-receive-pack", git_protocol) is None and not (path / "shallow").exists()
     if _cached_capabilities and is_plain:
@@ -49,7 +49,7 @@ async def advertise_for_push(
 
 
 def _advertisement(repo: pygit2.Repository, head: bytes) -> bytes:
-    """Return ``head`` and the resolved refs (gitprotocol-pack(5), "Reference Discovery")."""
+    """Return ``head`` and the advertised refs with their ids (gitprotocol-pack(5), "Reference Discovery")."""
     answer = bytearray(head)
     capabilities = b"\0" + _cached_capabilities[0]
     for name, target in raw_refs(Path(repo.path), *_PUSHABLE):
@@ -64,7 +64,7 @@ def _advertisement(repo: pygit2.Repository, head: bytes) -> bytes:
 
 
 def _resolved(repo: pygit2.Repository, name: bytes) -> bytes:
-    """Return the id that a symbolic ref resolves to; empty if it is dangling."""
+    """Return the id that a symbolic ref resolves to; empty if it is dangling or its names are not UTF-8."""
     try:
         return str(repo.references[name.decode()].resolve().raw_target).encode()
     except (KeyError, ValueError):  # it is dangling, or has names that are not UTF-8

@@ -33,7 +33,7 @@ class PushReport:
                     yield chunk
 
     def accepted(self) -> set[str]:
-        """Return the refs that moved."""
+        """Return the refs that git moved. Raises GitError if the report is malformed."""
         return {
             match[2].decode("utf-8", "surrogateescape")
             for line in self._lines()
@@ -67,7 +67,7 @@ class PushReport:
 
 
 def refusal_of_push(text: str, *, has_side_band: bool) -> bytes:
-    """Return the response to a push that was rejected as a whole for this reason."""
+    """Return the response that rejects a whole push with the reason ``text``."""
     if has_side_band:
         return packets(FATAL, f"{text}\n".encode())
     return pkt_line(f"unpack {text}\n".encode()) + b"0000"

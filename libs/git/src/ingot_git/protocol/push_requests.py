@@ -21,7 +21,7 @@ _MOST_OPTIONS, _MAX_OPTIONS = 100, 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A receive-pack request: its ref updates and options, and the whole body again for `serve`."""
+    """A receive-pack request: its ref updates and options, and the whole body, which `serve` reads again."""
 
     commands: tuple[RefChange, ...]
     body: AsyncIterator[bytes]
@@ -66,8 +66,8 @@ async def read_push_commands(body: AsyncIterator[bytes]) -> Push:
     before a large push, has no commands.
 
     Raises:
-        BodyRefused: the body does not start with such a list (for example a signed push). Or it exceeds 8
-            MiB, 100 options, or 256 KiB of options.
+        BodyRefused: the body does not start with such a list (for example a signed push). Or the list exceeds
+            8 MiB, 100 options, or 256 KiB of options.
     """
     lines = _Lines(body)
     commands: list[RefChange] = []
@@ -153,7 +153,10 @@ def _parse_command(content: bytes) -> tuple[RefChange, bytes]:
 
 
 def _next_line(head: bytearray, position: int) -> bytes | None:
-    """Return the pkt-line at `position` with its header, or a flush-pkt; None while incomplete."""
+    """Return the pkt-line at `position` with its header; None while it is incomplete.
+
+    Raises BodyRefused.
+    """
     header = bytes(head[position : position + _HEADER])
     if len(header) < _HEADER:
         return None

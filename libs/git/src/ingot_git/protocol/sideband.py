@@ -48,7 +48,7 @@ class Texts:
         self._text += text
 
     def take(self, *, is_whole: bool = False) -> bytes:
-        """Return packets of complete lines. With ``is_whole`` or a very long line, return all text."""
+        """Return packets of complete lines. With ``is_whole``, or if a line is very long, return all text."""
         if not self._text:
             return b""
         is_whole = is_whole or len(self._text) >= _LONGEST_LINE
@@ -59,7 +59,7 @@ class Texts:
 
 
 class _Packets:
-    """Splits a stream: messages are forwarded line by line, everything else as it arrives."""
+    """Splits a stream: messages are forwarded line by line, all other data when it arrives."""
 
     def __init__(self, path: Path) -> None:
         self._texts, self._bytes = Texts(path), b""

@@ -5,8 +5,8 @@ bodies. Packs are streamed and never completely in memory. The caller checks the
 `push_requests` reads the ref updates of a push without starting git.
 
 `configuration.CONFIG` rejects some pushes of every caller: refs outside refs/heads, refs/tags and refs/notes,
-deletion of the branch in HEAD, and objects that fail fsck. Hooks in repositories never run; `update_hook`
-belongs to this package.
+deletion of the branch in HEAD, and objects that fail fsck. Hooks in repositories never run, only the hooks of
+this package (`update_hook`).
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def advertise(
         path: the bare repository.
         service: git-upload-pack or git-receive-pack.
         git_protocol: the `Git-Protocol` header; ignored if malformed.
-        is_session: omit the line that names the service, as in a session over SSH. Version 2 has none.
+        is_session: omit the line that names the service, as in a session over SSH. Protocol 2 never has it.
         max_memory: bytes of private memory of git.
 
     Raises:
@@ -112,7 +112,7 @@ def serve(
     max_memory: int | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the response to `POST …/git-upload-pack` or `…/git-receive-pack`; both bodies are streamed.
+    """Yield the response to `POST …/git-upload-pack` or `…/git-receive-pack`. Both bodies are streamed.
 
     Args:
         path: the bare repository.
@@ -139,7 +139,7 @@ def serve(
 
     Raises (while iterating):
         GitFailed: after the last chunk; if possible, the stream has git's reason for the client.
-        GitTimedOut: killed after `time_limit`.
+        GitTimedOut: git was killed after `time_limit`.
         BodyRefused: the gzip body is broken or larger than allowed.
 
     Errors of `body` are raised here after git was killed. Close the generator when the client disconnects.
@@ -177,7 +177,7 @@ def serve(
 
 
 async def _flushed(answer: AsyncGenerator[bytes, None], path: Path) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a response. End when the data that git wrote is on disk."""
+    """Yield the chunks of a response. Then flush the data that git wrote to disk."""
     try:
         async with contextlib.aclosing(answer):
             async for chunk in answer:
@@ -190,7 +190,8 @@ async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[b
     """Decompress gzip (RFC 1952) chunk by chunk, with constant memory for any ratio.
 
     Raises:
-        BodyRefused: not gzip, incomplete, followed by other bytes, or more than `max_bytes` decompressed.
+        BodyRefused: the body is not gzip, is incomplete, has bytes after its end, or has more than
+            `max_bytes` bytes decompressed.
     """
     inflater = zlib.decompressobj(wbits=31)
     total = 0
@@ -219,7 +220,7 @@ async def inflate(body: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[b
 def accepted_protocol(service: Service, git_protocol: str | None) -> str | None:
     """Return the value for GIT_PROTOCOL; None for version 0.
 
-    receive-pack has no version 2. git would answer in version 0, so the header is dropped.
+    receive-pack has no version 2. git would answer in version 0, so the header is ignored.
     """
     if git_protocol is None or _GIT_PROTOCOL.fullmatch(git_protocol) is None:
         return None

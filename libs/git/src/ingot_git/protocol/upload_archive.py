@@ -18,7 +18,7 @@ _OF_THE_SERVICE = re.compile(rb"argument (refs/)?(%b)" % _FOLDERS.encode())
 
 
 async def read_archive_request(body: AsyncIterator[bytes]) -> bytes | None:
-    """Return the client's request; None if it names no visible ref. Internal refs do not exist for it."""
+    """Return the client's request; None if it is too long or names an internal ref."""
     request = b""
     async for chunk in body:
         request += chunk
@@ -42,8 +42,8 @@ def upload_archive(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the response to ``request`` (from `read_archive_request`). ``rest`` is the rest of the body.
 
-    ``max_memory``: see `spawn`. ``charge``: see `stream_git`. Raises, while iterating, its
-    errors.
+    ``max_memory``: see `spawn`. ``charge``: see `stream_git`. While iterating, this raises the errors of
+    `stream_git`.
     """
     args, body = GitArgs("upload-archive", (), (str(path),)), replayed(request, rest)
     stream = stream_git(

@@ -1,7 +1,7 @@
 """The ref with the head of a pull request.
 
 It is `refs/pull/7/head`. When the pull request is closed without a merge, a hidden ref replaces it. The API
-reads both, because closed pull requests stay readable.
+reads both refs, because closed pull requests stay readable.
 """
 
 from typing import Literal
@@ -24,13 +24,18 @@ def hidden_ref(number: int) -> str:
 
 
 def head_ref(repo: pygit2.Repository, number: int) -> str:
-    """Return the ref that has the head. Only `changes_of_state` switches between the two."""
+    """Return the ref that has the head: the hidden ref if it exists, else the visible ref.
+
+    Only `changes_of_state` switches between the two refs.
+    """
     hidden = hidden_ref(number)
     return visible_ref(number) if ref_target(repo, hidden) is None else hidden
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """Return the ref changes that bring a head into a state. Empty if it has that state or is not stored.
+    """Return the ref changes that bring a head into a state.
+
+    The list is empty if the head has that state or is not stored.
 
     If both refs exist, a comparison that began earlier wrote the visible ref. So the visible ref is newer.
     """

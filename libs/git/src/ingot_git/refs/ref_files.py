@@ -25,8 +25,8 @@ def raw_refs(path: Path, *folders: str) -> Iterator[tuple[bytes, bytes]]:
     """Yield names and targets of the refs below these folders (such as ``refs/heads/``), by name.
 
     HEAD is not included. A target is an object id in hex, or `SYMBOLIC` and a name. Unreadable loose refs are
-    skipped, as in libgit2. Loose refs are read before packed ones: a ref that is packed at the same time is
-    not missed.
+    skipped, as in libgit2. Loose refs are read before packed refs, so a ref that is packed at the same time
+    is not missed.
 
     Raises RepositoryDamaged if packed-refs is not in git's format.
     """
@@ -40,7 +40,7 @@ def raw_refs(path: Path, *folders: str) -> Iterator[tuple[bytes, bytes]]:
 
 
 def loose_refs(path: Path, folder: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the loose refs of one folder, in any order."""
+    """Yield names and targets of the loose refs below a folder, in any order."""
     root = os.fsencode(path) + b"/"
     for place, _, names in os.walk(root + folder.rstrip("/").encode()):
         for name in names:

@@ -1,4 +1,4 @@
-"""Removes stale locks of refs, which killed processes left: git never removes them.
+"""Removes stale locks of refs, which remain after a process was killed. git never removes them.
 
 A stale lock blocks every change of its ref forever.
 """
@@ -23,7 +23,7 @@ _NOTES = "refs/notes/**/*.lock"
 
 
 def are_locked(path: Path, names: Iterable[str]) -> bool:
-    """True if a lock exists for one of these refs, or for a file that all refs share. Blocks."""
+    """True if one of these refs is locked, or a file that all refs share. Blocks."""
     with contextlib.suppress(OSError):  # a name is too long for a file
         if any((path / f"{name}.lock").exists() for name in names):
             return True
@@ -34,12 +34,13 @@ def are_locked(path: Path, names: Iterable[str]) -> bool:
 
 
 def remove_old_locks(path: Path, names: Iterable[str], *, least_seconds: float = 0.0) -> int:
-    """Remove stale locks of these refs, of notes and of shared files. Return their number. Blocks.
+    """Remove stale locks of these refs, of notes and of shared files. Return how many. Blocks.
 
     Locks younger than ``least_seconds`` are kept. ``names`` are valid full names of refs.
 
-    No process may be moving very many refs now, which takes longer than `OLD_SECONDS`. Only one process does
-    this at a time: a second one could remove a new lock in place of the stale one.
+    While this runs, no process may move very many refs, which takes longer than `OLD_SECONDS`. Only one
+    process removes locks at a time: a second one could remove a new lock that replaced a stale one. If
+    another process removes locks, return 0.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -37,7 +37,7 @@ _MAX_NAME_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """A full ref name (`refs/…`) and its object ids; 40 zeros mean "does not exist"."""
+    """A change of a ref: its full name (`refs/…`) and object ids. 40 zeros mean "does not exist"."""
 
     name: str
     before: str
@@ -58,7 +58,7 @@ def is_object_id(text: str) -> bool:
 
 
 def is_full_id(text: str) -> bool:
-    """True if this is a full SHA-1 or SHA-256 id, in lower or upper case: it never names a ref."""
+    """True if this is a full SHA-1 or SHA-256 id, in lower or upper case. A full id never names a ref."""
     return _FULL_ID.fullmatch(text) is not None
 
 
@@ -95,9 +95,9 @@ def _is_valid_component(part: bytes) -> bool:
 
 
 def list_refs(repo: pygit2.Repository, prefixes: Sequence[str] = ("refs/",)) -> dict[str, str]:
-    """Return object ids by full ref name, sorted by name. The id of an annotated tag is its tag object's.
+    """Return object ids by full ref name, sorted by name. An annotated tag has the id of its tag object.
 
-    Symbolic refs and names that are not UTF-8 are skipped: the API cannot represent them.
+    Symbolic refs and names that are not UTF-8 are skipped, because the API cannot represent them.
     """
     return dict(each_ref(repo, *prefixes))
 
@@ -116,7 +116,7 @@ def is_empty(repo: pygit2.Repository) -> bool:
 
 
 def ref_target(repo: pygit2.Repository, name: str) -> str | None:
-    """Return the object id of a full ref name; None if there is no such ref, or it is symbolic."""
+    """Return the object id of a full ref name; None if the ref does not exist or is symbolic."""
     ref = repo.references.get(name) if is_valid_ref_name(name) else None
     target = None if ref is None else ref.raw_target
     return str(target) if isinstance(target, pygit2.Oid) else None
@@ -154,7 +154,7 @@ def get_branch(repo: pygit2.Repository, name: str) -> Branch:
     """Return the branch with exactly this short name.
 
     Raises:
-        RefNotFound: there is no such branch.
+        RefNotFound: the branch does not exist.
     """
     commit = _commit_of(repo, BRANCHES, name)
     if commit is None:
@@ -163,7 +163,7 @@ def get_branch(repo: pygit2.Repository, name: str) -> Branch:
 
 
 def tag_commit(repo: pygit2.Repository, name: str) -> str | None:
-    """Return the commit of the tag with this short name; None without such a tag or commit."""
+    """Return the commit of the tag with this short name; None if the tag or its commit does not exist."""
     return _commit_of(repo, TAGS, name)
 
 
@@ -184,7 +184,7 @@ def set_default_branch(repo: pygit2.Repository, name: str) -> None:
     """Set HEAD to this branch, which need not exist.
 
     Raises:
-        InvalidName: not a branch name.
+        InvalidName: ``name`` is not a branch name.
     """
     if not is_valid_ref_name(name):
         raise InvalidName("not a branch name")
@@ -207,7 +207,7 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
 
     Raises:
         RefMoved: a ref has another value, exists already, or its name conflicts with another ref.
-        InvalidName: not a full ref name, or not an object id.
+        InvalidName: a name is not a full ref name, or an id is not an object id.
         GitFailed: any other failure, such as an object that does not exist.
     """
     lines = []
@@ -237,9 +237,9 @@ def update_refs(path: Path, changes: Sequence[RefChange]) -> None:
 def move_ref(repo: pygit2.Repository, change: RefChange) -> None:
     """Create or move one ref like `update_refs`, with the same errors, but usually without a git process.
 
-    libgit2 compares and writes under the lock that git would take. It neither waits for a lock nor reports
-    the reason of a failure. So git repeats each update that libgit2 refuses. libgit2 checks for a new ref
-    before it has the lock. So git creates refs that others may create at the same moment.
+    libgit2 compares and writes under the same lock as git. It neither waits for a lock nor reports the reason
+    of a failure. So git repeats each update that libgit2 refuses. libgit2 checks for a new ref before it has
+    the lock. So git creates refs that other processes may create at the same moment.
     """
     if change.after != ZERO_OID and is_valid_ref_name(change.name):
         with contextlib.suppress(pygit2.GitError, LookupError, ValueError, OSError):
@@ -257,7 +257,7 @@ def set_ref(repo: pygit2.Repository, name: str, oid: str) -> None:
     """Set an internal ref to this id, independent of its old value.
 
     Raises:
-        RefMoved: it was moved at the same moment.
+        RefMoved: another process moved the ref at the same moment.
     """
     target = ref_target(repo, name)
     if target != oid:
@@ -270,8 +270,8 @@ def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = Non
     With `expected` it must still have that id.
 
     Raises:
-        RefNotFound: there is no such branch.
-        RefMoved: it has another id, or moved in the meantime.
+        RefNotFound: the branch does not exist.
+        RefMoved: the branch has another id, or was moved by another process.
     """
     tip = get_branch(repo, name).oid
     update_refs(Path(repo.path), [RefChange(BRANCHES + name, expected or tip, ZERO_OID)])

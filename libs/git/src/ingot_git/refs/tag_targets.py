@@ -10,9 +10,9 @@ DEEPEST = 32
 
 
 def target_of(repo: pygit2.Repository, oid: str) -> tuple[ObjectType, str] | None:
-    """Return the type and id of the object behind an id (full) and its tags; None behind too many tags.
+    """Return type and id of the object that a full id resolves to; None if tags are nested too deep.
 
-    Raises RepositoryDamaged when one of the objects is missing or cannot be read.
+    Raises RepositoryDamaged if one of the objects is missing or cannot be read.
     """
     for _ in range(DEEPEST + 1):
         try:

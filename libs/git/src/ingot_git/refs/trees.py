@@ -31,7 +31,7 @@ _KINDS: dict[int, EntryKind] = {FOLDER: "dir", LINK: "symlink", SUBMODULE: "subm
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry of a tree. ``mode`` is one of git's five; ``path`` starts at the root of the read tree."""
+    """One entry of a tree. ``mode`` is one of git's five. ``path`` starts at the root of the read tree."""
 
     mode: int
     name: str
@@ -81,7 +81,7 @@ def entry_at(repo: pygit2.Repository, root: str, path: str) -> Entry:
 
 
 def raw_entries(repo: pygit2.Repository, tree: str | bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield mode, name and id of each entry of a tree (full id) in git's order; none if missing."""
+    """Yield mode, name and id of each entry of a tree (full id) in git's order. A missing tree has none."""
     for mode, name, id_ in written_entries(repo, tree):
         yield mode_of(mode), name, id_
 
@@ -96,9 +96,9 @@ def written_entries(repo: pygit2.Repository, tree: str | bytes) -> list[tuple[by
 
 
 def list_folder(repo: pygit2.Repository, tree: str, folder: str, *, most: int) -> list[Entry]:
-    """Return the entries of a tree (full id) at the path ``folder``.
+    """Return the entries of a tree (full id). ``folder`` is its path, with which their paths begin.
 
-    Raises OutputTooLarge for more than ``most``.
+    Raises OutputTooLarge if there are clearly more than ``most`` entries.
     """
     if not fits(repo, tree, most):
         raise OutputTooLarge("the folder has too many entries")
@@ -108,7 +108,7 @@ def list_folder(repo: pygit2.Repository, tree: str, folder: str, *, most: int) -
 def list_tree(repo: pygit2.Repository, tree: str, *, recursive: bool, most: int) -> TreeEntries:
     """Return the entries of a tree (full id) in git's order. With ``recursive``, include all subfolders.
 
-    Reading stops after ``most`` entries.
+    At most ``most`` entries are returned.
     """
     if not fits(repo, tree, most):
         return TreeEntries(tree, [], complete=False)
@@ -153,7 +153,7 @@ def fits(repo: pygit2.Repository, tree: str, most: int) -> bool:
 
 
 def normal_mode(mode: int) -> int:
-    """Return one of git's five modes. Old histories also contain other permissions."""
+    """Return one of git's five modes. Trees in old histories also contain other permissions."""
     kind = mode & 0o170000
     if kind in _KINDS:
         return kind
