@@ -49,7 +49,7 @@ class StartupSignals:
     def hand_over(self) -> None:
         """Let the server handle signals from now on.
 
-        The server raises them again after it has ended; this class then ignores them.
+        The server raises them again after it has ended. This class then ignores them.
         """
         self._over = True
 

@@ -41,7 +41,10 @@ async def migrate(url: str, scripts: Path, *, patience: float = MIGRATE_WAIT_SEC
 
 
 async def _wait_for_database(url: str, patience: float) -> None:
-    """Wait up to ``patience`` seconds for a database, then raise the last error. Raise others at once."""
+    """Wait up to ``patience`` seconds for a database, then raise the last error.
+
+    Errors of a reachable database are raised at once.
+    """
     clock = asyncio.get_running_loop().time
     deadline = clock() + patience
     for pause in schema_pauses():
@@ -79,7 +82,7 @@ async def replay_events(app: Any) -> None:
 
 
 async def require_schema(parts: ServiceParts, scripts: Path) -> None:
-    """Raise CannotStart if the database cannot be used or is older than this release, or DatabaseNewer."""
+    """Raise DatabaseNewer, or CannotStart if the database cannot be used or is older than this release."""
     try:
         is_older = await pending(parts.settings.database_url, scripts)
     except (OSError, SQLAlchemyError) as error:

@@ -26,8 +26,8 @@ class Question(msgspec.Struct, array_like=True):
 class Answer(msgspec.Struct, array_like=True):
     """Token types and texts. The types are Pygments' abbreviations in CSS classes.
 
-    ``tokens`` is None if there are none. ``seconds`` is the used CPU time, including that for loading the
-    lexer.
+    ``tokens`` is None if there are none. ``seconds`` is the used CPU time, which includes the time to load
+    the lexer.
     """
 
     tokens: list[tuple[str, str]] | None
@@ -51,7 +51,7 @@ class Lexer(CpuProcess):
             text: the code.
             language: one of Pygments' short names.
             file_name: the name of a file without folders, in place of a language.
-            seconds: of CPU time.
+            seconds: the limit of CPU time.
 
         Raises LexerBusy. Returns no tokens for an unknown language, a failing lexer, and a text that takes
         too long.

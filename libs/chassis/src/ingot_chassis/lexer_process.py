@@ -1,7 +1,7 @@
 """Tokenizes source code in a process that ``lexer`` starts: ``python -m ingot_chassis.lexer_process``.
 
-Lexers are regular expressions. Some take hours for a line made for that, and Python cannot interrupt them.
-Here the kernel kills the process soon after the text has used its CPU time.
+Lexers are regular expressions. A malicious line can keep some of them busy for hours, and Python cannot
+interrupt them. Here the kernel kills the process soon after the text has used its CPU time.
 """
 
 import time

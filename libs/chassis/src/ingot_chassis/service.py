@@ -196,7 +196,7 @@ def _add_database(parts: ServiceParts, metadata: "MetaData") -> None:
 
 
 def origins(settings: ServiceSettings, urls: Mapping[str, str]) -> dict[str, Origin]:
-    """Return clients of the servers at ``urls``. The settings say how long each waits for its server."""
+    """Return clients of the servers at ``urls``. The settings limit the time that they wait for a server."""
     return {
         name: Origin(url, patience=settings.connect_seconds, max_waiting=settings.waiting_requests)
         for name, url in urls.items()

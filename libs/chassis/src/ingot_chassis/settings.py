@@ -317,7 +317,7 @@ def _parsed(text: str, hint: Any) -> Any:
 
 
 def _bare(hint: Any) -> Any:
-    """The type without its limits and description."""
+    """Return the type without its limits and description."""
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 

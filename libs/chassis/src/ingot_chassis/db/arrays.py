@@ -90,9 +90,10 @@ class _IsMatch(Condition):
 def has_trigrams(
     id_column: ColumnElement[int], table: str, text: str, *, of: str = ""
 ) -> ColumnElement[bool]:
-    """True if a row may have ``text``, by SQLite's index ``table``: in one of its columns, or in ``of``.
+    """True if a row may contain ``text``, by SQLite's trigram index ``table``.
 
-    Also true for texts that are too short for the index, or whose letters FTS5 may fold differently.
+    ``of`` is the column to search; empty searches all columns. Also true for texts that are too short for the
+    index, or whose letters FTS5 may fold differently.
     """
     phrase = trigram_phrase(text, of=of)
     if phrase is None:
@@ -101,7 +102,10 @@ def has_trigrams(
 
 
 def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
-    """True if a row may have the phrase in the parameter ``name``. Otherwise like ``has_trigrams``."""
+    """True if a row may contain the phrase in the parameter ``name``, by SQLite's trigram index ``table``.
+
+    The phrase is a result of ``trigram_phrase``.
+    """
     return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
 
 
@@ -115,7 +119,10 @@ def by_index(ids: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
 
 
 def trigram_phrase(text: str, *, of: str = "") -> str | None:
-    """Return the FTS5 query for ``text``, in one column or in all; None if FTS5 cannot find the text."""
+    """Return the FTS5 query for ``text`` in the column ``of``, or in all columns if it is empty.
+
+    Return None if FTS5 cannot find the text.
+    """
     is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in text)
     if not is_plain or len(text) < TRIGRAM:
         return None

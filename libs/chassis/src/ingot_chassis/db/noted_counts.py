@@ -19,7 +19,7 @@ MOST_NOTES = 1_000
 async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
     """Merge the recorded rows of each kind into one, if there are more than ``MOST_NOTES``.
 
-    Return the number of rows before.
+    Return the number of merged rows; 0 if nothing was merged.
     """
     await tx.advisory_lock(lock)
     if await fetch_count(tx, select(notes.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:

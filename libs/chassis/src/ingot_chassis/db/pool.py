@@ -1,4 +1,7 @@
-"""A connection pool next to the engine's pool. A checkout there costs more than most statements (ADR 12)."""
+"""A pool of database connections, separate from the engine's pool.
+
+A checkout from the engine's pool costs more than most statements (ADR 12).
+"""
 
 import asyncio
 import sqlite3
@@ -71,7 +74,7 @@ class PooledConnection:
         return bool(self.driver.is_closed())
 
     async def drop(self) -> None:
-        """Close the connection, unless `reopen` has closed it and found no other."""
+        """Close the connection, unless ``reopen`` has closed it without opening another one."""
         if self.connection.closed:
             return
         if not self.connection.invalidated:
@@ -86,7 +89,7 @@ class PooledConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """Run a transaction of the driver, which costs a third of one of SQLAlchemy."""
+        """Run a transaction of the driver, which costs a third of SQLAlchemy's transaction."""
         if self.sqlite_driver is not None:
             async with _sqlite_transaction(self.sqlite_driver):
                 yield
@@ -130,7 +133,7 @@ class PooledConnection:
 async def _sqlite_transaction(driver: SqliteDriver) -> AsyncIterator[None]:
     """Run a transaction of SQLite.
 
-    A cancelled statement still runs in the driver's thread, and the rollback after it.
+    A cancelled statement still runs in the driver's thread. The rollback runs after it.
     """
     try:
         with _driver_call():
@@ -195,13 +198,16 @@ class ConnectionPool:
         return Lease(self)
 
     async def open_ahead(self, count: int) -> None:
-        """Open ``count`` connections in advance, up to the size of the pool. Raises as ``connection``."""
+        """Open ``count`` connections in advance, up to the size of the pool.
+
+        Raises the errors of ``connection``.
+        """
         async with AsyncExitStack() as connections:
             for _ in range(min(count, self._size)):
                 await connections.enter_async_context(self.connection())
 
     async def acquire(self) -> PooledConnection:
-        """Return a connection for ``Lease``, which releases it. Raises as ``connection``."""
+        """Return a connection for ``Lease``, which releases it. Raises the errors of ``connection``."""
         await self._acquire_slot()
         try:
             return await self._open_or_reuse()
@@ -220,7 +226,7 @@ class ConnectionPool:
             self._slots.release()
 
     async def _drop(self, pooled: PooledConnection) -> None:
-        """Close the connection and all idle ones, because the server has closed them, too."""
+        """Close the connection and all idle connections, because the server has closed them, too."""
         was_cut = pooled.is_cut()
         await pooled.drop()
         while was_cut and self._idle:

@@ -191,7 +191,7 @@ class PreparedWrite:
         return int(tag.rpartition(" ")[2])  # "UPDATE 1" (PostgreSQL's message CommandComplete)
 
     async def first(self, tx: Executor, row_type: type[_R], /, **values: Any) -> _R | None:
-        """Run a statement with RETURNING. Return its first row, or None. Raises as ``run``."""
+        """Run a statement with RETURNING. Return its first row, or None. Raises the errors of ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             rows = await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values)
@@ -203,7 +203,7 @@ class PreparedWrite:
         return cast("_R | None", row)
 
     async def all(self, tx: Executor, row_type: type[_R], /, **values: Any) -> Sequence[_R]:
-        """Run a statement with RETURNING. Return all its rows. Raises as ``run``."""
+        """Run a statement with RETURNING. Return all its rows. Raises the errors of ``run``."""
         check_columns(row_type, self._returned)
         if tx.sqlite_driver is not None:
             return cast("Sequence[_R]", await self._sqlite_rows(tx.sqlite_driver, tx.dialect, values))
@@ -214,7 +214,7 @@ class PreparedWrite:
         return cast("Sequence[_R]", rows)
 
     async def each(self, tx: Executor, rows: Sequence[dict[str, Any]]) -> None:
-        """Run the statement for each of ``rows``, in one call of the driver. Raises as ``run``."""
+        """Run the statement for each of ``rows``, in one call of the driver. Raises the errors of ``run``."""
         if not rows:
             return
         if tx.sqlite_driver is not None:

@@ -30,10 +30,11 @@ class PreparedPage(Generic[_R]):
         total: ColumnElement[int] | None = None,
         count_at_most: int | None = None,
     ) -> None:
-        """Prepare the list. ``ids`` are as in ``cut_page``. Raises as PreparedQuery.
+        """Prepare the list. Raises the errors of ``PreparedQuery``.
 
-        ``count`` is a cheaper SELECT of ``total``, the number of rows. ``total`` is the same number as a
-        column of ``statement``. At most ``count_at_most`` rows are counted.
+        ``ids`` selects the columns that identify a row (see ``cut_page``). ``count`` is a cheaper SELECT of
+        ``total``, the number of rows. ``total`` is the same number as a column of ``statement``. At most
+        ``count_at_most`` rows are counted.
         """
         if count is not None:
             self._counting = count

@@ -163,14 +163,14 @@ def check_columns(row_type: type[TypedRow], columns: tuple[str, ...]) -> None:
 
 
 async def fetch_first(db: Executor, statement: Executable, row_type: type[_R], /, **values: Any) -> _R | None:
-    """Return the first row of ``statement``, or None. Raises TypeError as ``check_columns``."""
+    """Return the first row of ``statement``, or None. Raises the errors of ``check_columns``."""
     return cast("_R | None", (await _checked(db, statement, row_type, values)).first())
 
 
 async def fetch_all(
     db: Executor, statement: Executable, row_type: type[_R], /, **values: Any
 ) -> Sequence[_R]:
-    """Return every row of ``statement``. Raises TypeError as ``check_columns``."""
+    """Return every row of ``statement``. Raises the errors of ``check_columns``."""
     return cast("Sequence[_R]", (await _checked(db, statement, row_type, values)).all())
 
 
@@ -184,11 +184,12 @@ async def fetch_page(
     count: Select[Any] | None = None,
     count_at_most: int | None = None,
 ) -> tuple[Sequence[_R], int]:
-    """Return the rows of ``page`` and the length of ``statement``.
+    """Return the rows of ``page``, and the number of all rows of ``statement``.
 
-    ``order`` must be a total order. The page is found from the nearer end. A page in the middle walks along
-    half of the list, or of its ``ids`` as for ``cut_page``. ``count`` is a cheaper way to count the rows: a
-    SELECT of one number. At most ``count_at_most`` rows are counted.
+    All ``list_page`` functions of stores return these two values. ``order`` must be a total order. The page
+    is found from the nearer end. A page in the middle walks along half of the list, or of its ``ids`` (see
+    ``cut_page``). ``count`` is a cheaper way to count the rows: a SELECT of one number. At most
+    ``count_at_most`` rows are counted.
     """
     if count is None:
         count = count_of(statement if ids is None else ids, count_at_most)

@@ -1,4 +1,4 @@
-"""Events that wait behind a failed event of their key.
+"""Events that wait for a failed event with the same key.
 
 Their messages stay unacknowledged, and this process reports to JetStream that they are in progress. If they
 were returned, JetStream would redeliver each by its own timer, possibly out of order.

@@ -154,7 +154,7 @@ class Bus:
         """Yield deliveries to ``consumer`` in order, from its first unacknowledged message on.
 
         They include later messages that are acknowledged, and may include new ones. A separate consumer reads
-        them, because the durable one redelivers only after ``ack_wait``, behind newer messages. Raises
+        them, because the durable one redelivers only after ``ack_wait``, and after newer messages. Raises
         TimeoutError.
         """
         if not (consumer.num_ack_pending and consumer.ack_floor and consumer.delivered):
@@ -243,7 +243,7 @@ class Bus:
                     await subscription.unsubscribe()
 
     async def wake(self, topic: str, waiting: asyncio.Event) -> None:
-        """Set ``waiting`` at every message on ``topic``, and at each subscription. Runs as `listen`."""
+        """Set ``waiting`` at every message on ``topic``, and at each subscription. Runs until cancelled."""
 
         async def set_waiting(_message: bytes) -> None:
             waiting.set()

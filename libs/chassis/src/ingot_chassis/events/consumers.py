@@ -129,7 +129,7 @@ class NewRow(TypedRow):
 
 @cache
 def _receive(inbox: Table) -> PreparedWrite:
-    """Return the statement that records events as applied and returns those not recorded before."""
+    """Return the statement that records events as applied. It returns the ids of new events."""
     shared = [bindparam(name, type_=inbox.c[name].type) for name in _SHARED]
     ids = each_of("event_ids", String()).table_valued("value")
     rows = select(ids.c.value, *(value.label(value.key) for value in shared)).where(true())
@@ -138,7 +138,7 @@ def _receive(inbox: Table) -> PreparedWrite:
 
 
 class _Feed:
-    """Deliveries of one emitter to this process. ``delivered`` is the number of the last one."""
+    """Deliveries of one emitter to this process. ``delivered`` is the number of the last delivery."""
 
     def __init__(self, subscription: JetStreamContext.PullSubscription) -> None:
         self.subscription, self.backlog, self.delivered = subscription, Backlog(), 0
@@ -387,7 +387,10 @@ class Consumers:
         log.error("event dead-lettered", type=envelope.type, id=envelope.id, error=error)
 
     async def forget_old(self) -> None:
-        """Delete inbox rows that no redelivery can match: twice as old as the oldest event that is kept."""
+        """Delete inbox rows that no redelivery can match: a week older than the oldest event that is kept.
+
+        Rows with an error stay.
+        """
         async with self._db.transaction() as tx:
             await tx.execute(
                 delete(self._inbox).where(

@@ -145,9 +145,9 @@ class Relay:
             return await self._step() if self._is_mine(mine) else 0
 
     async def _send_until_quiet(self) -> float:
-        """Send until no events are left, or the lock has to be checked. Raises as ``step``.
+        """Send events until none are left, or until the lock must be checked again.
 
-        Return the seconds to wait for a signal: 0 if events are left.
+        Return the seconds to wait for a signal: 0 if events are left. Raises the errors of ``step``.
         """
         until, pause = time.monotonic() + HOLD_SECONDS, 0.0
         async with self._db.exclusive("relay") as mine:
@@ -246,7 +246,10 @@ class Relay:
 
 @cache
 def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
-    """Select the oldest unsent rows. ``payload`` is None if it has more than ``room`` bytes."""
+    """Return a query for the oldest unsent rows.
+
+    ``payload`` is None if it has more than ``room`` bytes.
+    """
     size = func.length(outbox.c.payload, type_=Integer)
     fits = size <= bindparam("room", type_=Integer)
     names = ("seq", "id", "type", "key", "traceparent", "created_at")
@@ -257,7 +260,7 @@ def _unsent(outbox: Table) -> PreparedQuery[OutboxRow]:
 
 @cache
 def _mark(outbox: Table) -> PreparedWrite:
-    """Return the statement that marks rows as handled, and those in ``too_large`` as dead-lettered."""
+    """Return the statement that marks rows as handled, and the rows ``too_large`` as dead-lettered."""
     at = bindparam("at", type_=outbox.c.sent_at.type)
     dead_lettered_at = case((any_of(outbox.c.seq, "too_large"), at))
     handled = update(outbox).where(any_of(outbox.c.seq, "numbers"))

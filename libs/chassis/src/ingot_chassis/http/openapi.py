@@ -44,10 +44,10 @@ def response_spec(
 
 
 class TextForms(NamedTuple):
-    """The ``text_forms`` of a GET route that also returns text, at its path with a dot and one of ``forms``.
+    """The ``text_forms`` of a GET route that also returns text: at its path plus a dot and one of ``forms``.
 
-    Clients see it as a separate operation. A route cannot express it, because a path parameter ends at a
-    slash. ``query`` names parameters of the route that only the text has.
+    Clients see the text as a separate operation. A route cannot express it, because a path parameter ends at
+    a slash. ``query`` names parameters of the route that only the text has.
     """
 
     operation_id: str

@@ -59,7 +59,7 @@ def read_picture(image: str, most_bytes: int, *, field: str = "image") -> Pictur
 
 
 def picture_of(content: bytes, most_bytes: int, *, field: str) -> Picture:
-    """Return the picture with these bytes, by which its type is detected. Raises Invalid."""
+    """Return the picture with these bytes. Its type is detected from the bytes. Raises Invalid."""
     if len(content) > most_bytes:
         raise Invalid.field(field, "length", f"has more than {most_bytes} bytes")
     for start, media_type in _TYPES:
@@ -76,7 +76,10 @@ def is_digest(text: str) -> bool:
 def picture_response(
     headers: Headers, content: bytes, *, etag: str, media_type: str, cache_control: str
 ) -> Response[Any]:
-    """Serve a picture. ``headers`` are those of the request: 304 if the client has this picture."""
+    """Return the response for a picture: 304 if the client already has it.
+
+    ``headers`` are the headers of the request.
+    """
     answered = INERT | {"Cache-Control": cache_control, "ETag": etag}
     if has_etag(headers, etag):
         return Response(None, status_code=304, headers=answered)

@@ -112,5 +112,5 @@ def _require(policy: Policy, principal: Principal) -> None:
 
 
 def _is_beyond_restricted_tokens(policy: Policy) -> bool:
-    """Return whether the route may change something without an access function: restricted tokens may not."""
+    """True if restricted tokens may not use the route: it may change data without an access function."""
     return policy.caller == "admin" or (policy.caller == "signed-in" and not policy.scope.startswith("read:"))

@@ -25,9 +25,10 @@ def has_etag(headers: Headers, etag: str) -> bool:
 
 
 def requested_range(headers: Headers, etag: str, size: int) -> range | None:
-    """Return the bytes that a Range header requests; None for the whole. Raises RangeNotSatisfiable.
+    """Return the bytes that a Range header requests; None for the whole file.
 
-    Several ranges, or a range of another version of the file, are answered with the whole file.
+    Several ranges, or a range of another version of the file, are answered with the whole file. Raises
+    RangeNotSatisfiable.
     """
     match = _RANGE.fullmatch(headers.get("range", "").strip())
     if match is None or headers.get("if-range", etag) != etag:

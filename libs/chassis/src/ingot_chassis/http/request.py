@@ -210,7 +210,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _has_long_number(value: Any) -> bool:
-    """Return whether a text may be a number of more than 64 bits. Its field must take numbers."""
+    """Return whether a value has a text that may be a number of more than 64 bits, at any depth."""
     if isinstance(value, str):
         return len(value) > 18 and value.lstrip("-").isdecimal()
     if isinstance(value, dict):

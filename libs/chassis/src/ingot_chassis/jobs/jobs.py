@@ -190,7 +190,7 @@ class Jobs:
         ]
 
     async def extend(self, job: Job) -> bool:
-        """Extend the lease by another term. Return False if the work has ended the job since.
+        """Extend the lease by another term. Return False if the work has already ended the job.
 
         Raises LeaseLost.
         """
@@ -232,7 +232,7 @@ class Jobs:
         )
 
     async def retry(self, job: Job, error: str, *, counts: bool = True) -> None:
-        """Return the job to the queue after a pause of 1 s, which doubles up to 10 min. Raises LeaseLost.
+        """Requeue the job after a pause of 1 s, which doubles up to 10 min. Raises LeaseLost.
 
         ``counts`` False: the job did not cause the failure, so the pause is at most 5 s.
         """
@@ -257,7 +257,7 @@ class Jobs:
             await tx.execute(delete(self.table).where(self.table.c.finished_at < now() - KEEP_ENDED))
 
     async def due_since(self) -> dict[str, datetime]:
-        """Return, by kind, when the oldest due job became due."""
+        """Return the time at which the oldest due job became due, by kind."""
         table = self.table
         statement = (
             select(table.c.kind, func.min(table.c.run_at).label("since"))

@@ -62,7 +62,7 @@ def check_file_name(name: str, limits: FileLimits) -> str:
 
 
 def require_room(count: int, limits: FileLimits) -> None:
-    """Raise Invalid if the owner of the files already has the maximum ``count`` of them."""
+    """Raise Invalid if ``count``, the number of existing files, has reached the limit."""
     if count >= limits.most:
         raise Invalid.field("attachment", "too_many", f"there are {count} files already")
 
@@ -93,9 +93,10 @@ class StoredFiles:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self, older_than: timedelta = ORPHAN_AGE) -> None:
-        """Delete objects without a row.
+        """Delete objects without a row that are older than ``older_than``.
 
-        The process died before it added the row, or the row was deleted together with its parent.
+        Such objects remain if the process died before it added the row. They also remain if the row was
+        deleted together with its parent.
         """
         await self._objects.remove_unfinished(older_than.total_seconds())
         before = now() - older_than

@@ -155,7 +155,7 @@ class ObjectStore:
 def _valid(key: str) -> str:
     """Return the key.
 
-    Raises ValueError for other characters: such a key is not ours and could escape from the folder.
+    Raises ValueError for a key with other characters, because it could escape from the folder.
     """
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} cannot be the key of an object")

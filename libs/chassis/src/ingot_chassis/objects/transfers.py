@@ -45,14 +45,14 @@ class Transfer:
             await self._hand_over()
 
     async def finish(self) -> None:
-        """Return when the whole object is stored."""
+        """Send the rest, and wait until the whole object is stored."""
         await self._hand_over()
         self._whole = True
         await self._offer(None)
         await self._sending
 
     async def abandon(self) -> None:
-        """Stop the transfer and return when all its parts are deleted."""
+        """Stop the transfer, and wait until all its parts are deleted."""
         await asyncio.shield(asyncio.ensure_future(self._take_back()))
 
     async def _take_back(self) -> None:

@@ -1,8 +1,8 @@
 """Patch of Litestar 2.25: call a plain handler of GET directly.
 
 Litestar makes an exit stack, converted arguments, a response and an ASGI response for each request. A plain
-handler takes only the request and values of the path, and returns a struct. For it they cost a third of a
-short request. Remove the patch when Litestar omits them for such a handler (ADR 14).
+handler takes only the request and values of the path, and returns a struct. It does not need these objects,
+which cost a third of a short request. Remove the patch when Litestar omits them for such a handler (ADR 14).
 """
 
 from pathlib import Path

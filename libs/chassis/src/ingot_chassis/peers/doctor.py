@@ -7,7 +7,7 @@ from ingot_chassis.peers.peers import Peer, Peers
 
 
 async def examine_peers(service: str, peers: Peers) -> list[str]:
-    """Return one line for each service that is not ready. Waits for it as long as any other call."""
+    """Return one line for each service that is not ready. Each check has the timeout of other calls."""
     lines = await asyncio.gather(*(_examine(service, peer) for peer in peers.values()))
     return [line for line in lines if line]
 

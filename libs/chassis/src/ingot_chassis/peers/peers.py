@@ -59,7 +59,7 @@ class Peer:
         principal: str = "",
         timeout: float = TIMEOUT,  # noqa: ASYNC109
     ) -> _T:
-        """POST ``body`` and decode the response, without a retry. Raises as ``get``."""
+        """POST ``body`` and decode the response, without a retry. Raises the errors of ``get``."""
         sent = await self.call("POST", path, msgspec.json.encode(body), principal=principal, timeout=timeout)
         return _decode(self.name, sent, answer)
 

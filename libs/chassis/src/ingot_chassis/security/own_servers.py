@@ -59,7 +59,7 @@ def own_servers(
 ) -> "OwnServers":
     """Return Ingot's own servers and the operator's ``named`` ones.
 
-    Ingot's servers are those at ``urls`` or, if None, those of the settings and ``peers``.
+    Ingot's own servers are at ``urls``. If it is None, they are taken from the settings and ``peers``.
     """
     if urls is None:
         metrics_port = settings.metrics_port or settings.port + METRICS_DISTANCE

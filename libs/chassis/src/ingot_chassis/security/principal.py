@@ -161,9 +161,10 @@ class PrincipalVerifier:
         return principal
 
     async def fetch_keys(self) -> None:
-        """Fetch the keys, once for all callers that wait for them. Raises as the call to identity.
+        """Fetch the keys, once for all callers that wait for them.
 
-        This does not delay the next fetch: an unknown key is requested at once.
+        Raises the errors of the request to identity. This does not delay the next fetch: an unknown key is
+        requested at once.
         """
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch_keys(), name="keys of principals")

@@ -93,7 +93,10 @@ def _block(text: str) -> tuple[str, str, str]:
 
 
 def _words(comment: str) -> list[str]:
-    """Return the words of a comment. A database cannot store each character that cannot be shown."""
+    """Return the words of a comment. Raises _Refused for unprintable characters.
+
+    A database cannot store some of these characters.
+    """
     words = comment.split()
     if not "".join(words).isprintable():
         raise _Refused("has a comment with characters that cannot be shown")
