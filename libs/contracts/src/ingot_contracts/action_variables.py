@@ -32,7 +32,7 @@ class CreateActionVariable(msgspec.Struct, kw_only=True):
 
 
 class EditActionVariable(CreateActionVariable, kw_only=True):
-    """A change of a variable. ``name`` renames it; an empty name keeps the present one."""
+    """A change of a variable. ``name`` renames it; an empty name keeps the current name."""
 
     name: Name = ""
 

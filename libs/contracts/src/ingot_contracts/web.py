@@ -1,7 +1,7 @@
 """The page frame of web for services that answer browsers themselves, so all pages look alike.
 
-The style sheet is web's, at a fixed address. Pages are readable without it. The appearance of pages is a
-preference of each viewer: that of the account, or of a visitor's cookie.
+The style sheet comes from web, at a fixed address. Pages are readable without it. The appearance of pages is
+a preference of each viewer: a setting of the account, or a cookie of a visitor.
 """
 
 from html import escape
@@ -29,9 +29,9 @@ TabWidth = Literal[2, 4, 8]
 
 
 class Appearance(msgspec.Struct, frozen=True):
-    """The look of pages for one viewer. ``tab_width`` is in characters.
+    """The appearance of pages for one viewer. ``tab_width`` is in characters.
 
-    The themes "system" and "contrast" follow the system's light and dark.
+    The themes "system" and "contrast" follow the light or dark mode of the system.
     """
 
     theme: Theme = "system"
@@ -42,7 +42,7 @@ class Appearance(msgspec.Struct, frozen=True):
     def of(cls, theme: str, density: str, tab_width: str | int) -> "Appearance":
         """Return the appearance of these values. Unknown values are ignored.
 
-        Programs store themes by the names of Gitea's: ``gitea-dark``, ``gitea-auto``.
+        API clients may use the names of Gitea's themes: ``gitea-dark``, ``gitea-auto``.
         """
         values = {"theme": theme.removeprefix("gitea-"), "density": density, "tab_width": str(tab_width)}
         valid = {name: value for name, value in values.items() if value in CHOICES[name]}
@@ -56,7 +56,7 @@ class Appearance(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return it as it is in the cookie and the header."""
+        """Return the text for the cookie and the header."""
         return f"{self.theme}.{self.density}.{self.tab_width}"
 
     @property

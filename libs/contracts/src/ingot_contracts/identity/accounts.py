@@ -126,8 +126,8 @@ class NewOrganization(msgspec.Struct, frozen=True, kw_only=True):
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     """PUT /internal/repositories/{id}: the owner of a repository, sent before any event about it.
 
-    Sent while a repository is created or transferred. DELETE reports that it was deleted, before the event.
-    ``before`` is the id of the former owner; 0 for a new repository.
+    Sent while a repository is created or transferred. ``before`` is the id of the former owner; 0 for a new
+    repository. DELETE reports that the repository was deleted. It is sent before the event, too.
     """
 
     owner_id: int

@@ -16,8 +16,8 @@ MOST_PROXY_CHARACTERS = 255
 class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
     """A request for keys that may have made signatures.
 
-    ``key_ids`` are ids of OpenPGP keys and subkeys, 16 digits in capital letters. ``fingerprints`` are those
-    of SSH keys (``SHA256:…``).
+    ``key_ids`` are ids of OpenPGP keys and subkeys, 16 digits in capital letters. ``fingerprints`` are
+    fingerprints of SSH keys (``SHA256:…``).
     """
 
     key_ids: Annotated[list[Name], msgspec.Meta(max_length=MOST_SIGNATURE_KEYS)] = []
@@ -43,8 +43,9 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """POST /internal/authenticate: a credential. ``token``, or ``name`` with ``password``, or ``session``.
 
     ``password`` may be a token too, as git clients send it. ``code`` belongs to the second factor.
-    ``session`` is the secret in the cookie of a browser. ``address`` is the client's, for throttling guesses.
-    ``proxy_user`` is the user whom a reverse proxy names; a session of another account is no credential then.
+    ``session`` is the secret in the cookie of a browser. ``address`` is the address of the client, for
+    throttling guesses. ``proxy_user`` is the user whom a reverse proxy names. A session of another account is
+    then invalid.
     """
 
     token: str = ""
@@ -60,7 +61,7 @@ class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class ProxySignIn(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/proxy-sign-ins: a user whom a reverse proxy has identified.
 
-    ``email`` and ``name`` may be empty. ``address`` and ``user_agent`` are those of the browser.
+    ``email`` and ``name`` may be empty. ``address`` and ``user_agent`` describe the browser.
     """
 
     user: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_PROXY_CHARACTERS)]
@@ -71,7 +72,10 @@ class ProxySignIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProxySession(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret for the cookie of a new session, and its lifetime. Empty: the user has no account here."""
+    """The secret for the cookie of a new session, and its lifetime.
+
+    The secret is empty if the user has no account here.
+    """
 
     secret: str
     seconds: int

@@ -58,7 +58,7 @@ class MessageRequested(msgspec.Struct, frozen=True, kw_only=True, tag="identity.
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message in its present state.
+    """A message in its current state.
 
     ``name`` is the full name or login of the person, empty for an invited address. ``language`` is a BCP 47
     tag, or empty. ``fields`` are the fields that ``FIELDS`` names. ``user_id`` is 0 without an account.
@@ -87,8 +87,7 @@ class MailRecipient(msgspec.Struct, frozen=True, kw_only=True):
 class ReplySender(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/accounts/{id}/reply-principal: the address that a reply by mail came from.
 
-    The answer is a ``ReplyPrincipal``. It is 404 unless the address is a confirmed one of a user who may sign
-    in.
+    The answer is a ``ReplyPrincipal``. It is 404 unless the user may sign in and has confirmed the address.
     """
 
     address: str

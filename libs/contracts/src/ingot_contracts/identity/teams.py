@@ -46,11 +46,13 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/organizations/{id}/imported-teams: a team of an import, and ``members`` who join it.
 
     ``source_id`` names the team in its import: a later request with the same ids finds the same team. The
-    permission is "owner" for the owners of the organization. ``units_map`` has the levels of other
-    permissions than admin. ``is_new``: the import has created the organization. In another one no team gets
-    all repositories or may create some, and the owners stay. If it is private, only its members join teams.
-    ``addresses`` has those by which members were found: without a confirmation of it, a user does not join.
-    ``requested_by`` is the administrator who imports, for the audit log; 0 from an older release.
+    permission is "owner" for the owners of the organization. ``units_map`` has the levels of a team without
+    the permission admin or owner.
+
+    ``is_new``: the import has created the organization. In an existing organization no team gets all
+    repositories or may create some, and the owners stay. If it is private, only its members join teams.
+    ``addresses`` has the addresses by which members were found. A user who has not confirmed it does not
+    join. ``requested_by`` is the administrator who imports, for the audit log; 0 from an older release.
     """
 
     import_id: _Id
@@ -68,10 +70,14 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """The team of an import, and those of the requested ``members`` who are in it.
+    """The team of the import. ``members`` are the requested members who are in it.
 
-    Without a team, ``id`` is 0 and ``reason`` says why. "taken": another team has the name. "name": no team
-    may have it. "owners": the organization existed before its import. "deleted": the team was deleted here.
+    Without a team, ``id`` is 0, and ``reason`` is one of:
+
+    - "taken": another team has the name.
+    - "name": no team may have the name.
+    - "owners": the organization existed before its import.
+    - "deleted": the team was deleted here.
     """
 
     id: int = 0

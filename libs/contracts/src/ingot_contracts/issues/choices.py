@@ -13,8 +13,8 @@ CLOSED = 50
 class IssueChoices(msgspec.Struct, frozen=True, kw_only=True):
     """Labels and milestones of a repository: GET /internal/repos/{owner}/{repo}/issue-choices.
 
-    ``labels``: those of the repository by name, then those of its organization. ``milestones`` are open, the
-    oldest first; closed milestones are listed the latest first. The totals count all of them.
+    ``labels`` are the labels of the repository by name, then the labels of its organization. ``milestones``
+    are open, the oldest first. Closed milestones are listed latest first. The totals count all of them.
     """
 
     labels: list[Label] = []

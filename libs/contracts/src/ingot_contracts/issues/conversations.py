@@ -25,9 +25,9 @@ class ReactionCount(msgspec.Struct):
 class IssueConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a timeline: GET /internal/repos/{owner}/{repo}/issues/{index}/conversation.
 
-    ``total`` is the length of the timeline. ``reactions`` are those to the issue and to all its comments.
-    ``blockers`` block the issue; none if dependencies are switched off. The issue blocks ``blocks``.
-    ``scheduled_merge`` is that of a pull request.
+    ``total`` is the length of the timeline. ``reactions`` are the reactions to the issue and to all its
+    comments. ``blockers`` are the issues that block the issue; none if dependencies are switched off.
+    ``blocks`` are the issues that it blocks. ``scheduled_merge`` is set only for a pull request.
     """
 
     timeline: list[TimelineComment] = []

@@ -214,7 +214,10 @@ class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.peop
 
 
 class ChecksFailed(msgspec.Struct, frozen=True, kw_only=True, tag="issues.checks.failed.v1"):
-    """A check of the head of a pull request has failed. ``author_id`` wants to hear of it."""
+    """A check of the head of a pull request has failed.
+
+    ``author_id`` is the author, who has not unsubscribed.
+    """
 
     repository_id: int
     issue_id: int

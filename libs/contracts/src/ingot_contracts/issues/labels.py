@@ -12,7 +12,7 @@ from ingot_contracts.limits import EVENT_URL_BYTES, EventShortText, EventText, m
 class Label(msgspec.Struct, frozen=True, kw_only=True):
     """A label. ``color`` has six hexadecimal digits.
 
-    If labels are ``exclusive``, an issue has at most one of those with equal names up to the last slash.
+    ``exclusive``: an issue has at most one such label with the same name up to the last slash.
     """
 
     id: int

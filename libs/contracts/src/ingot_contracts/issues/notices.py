@@ -30,7 +30,7 @@ class NotifiedPerson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssueNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/issues/{id}/notice: a notice in its present state; 404 if the reader may not read it.
+    """GET /internal/issues/{id}/notice: a notice in its current state; 404 if the reader may not read it.
 
     ``text`` is Markdown. ``head_sha`` is the last pushed head of a pull request, empty for an issue.
     ``actor`` is a login, empty for a deleted account.

@@ -32,7 +32,7 @@ class BaseBranch(msgspec.Struct, frozen=True, kw_only=True):
 class PullRequestBranch(BaseBranch, frozen=True, kw_only=True):
     """The base or head of a pull request.
 
-    ``repo`` is None if the fork was deleted; ``sha`` is then the last known one.
+    If the fork was deleted, ``repo`` is None, and ``sha`` is the last known commit.
     """
 
     repo: Repository | None = None
@@ -45,8 +45,8 @@ class NoUnits(msgspec.Struct, frozen=True):
 class RequestedTeam(msgspec.Struct, frozen=True, kw_only=True):
     """A requested team of the repository's organization.
 
-    All readers of the pull request see its id and name. The other fields are for members of the organization,
-    and are empty here.
+    All readers of the pull request see its id and name. The other fields are always empty, because only
+    members of the organization may see them.
     """
 
     id: int

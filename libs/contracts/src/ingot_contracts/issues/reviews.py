@@ -19,7 +19,7 @@ ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "
 class PullReview(msgspec.Struct, frozen=True, kw_only=True):
     """A review or, in the state REQUEST_REVIEW, a request for a review from a user or a team.
 
-    ``official``: it counts by the present rule of the base branch. ``stale``: the pull request has changed
+    ``official``: it counts by the current rule of the base branch. ``stale``: the pull request has changed
     since.
     """
 
@@ -42,9 +42,9 @@ class PullReview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment on a line: ``position`` in the new file, or ``original_position`` in the old one.
+    """A comment on a line: ``position`` in the new file, or ``original_position`` in the old file.
 
-    The other of the two is 0. ``resolver`` has marked the conversation as resolved. ``outdated``: the diff no
+    The other field is 0. ``resolver`` has marked the conversation as resolved. ``outdated``: the diff no
     longer shows the line.
     """
 
@@ -71,8 +71,8 @@ class PullReviewComment(msgspec.Struct, frozen=True, kw_only=True):
 class PullReviews(msgspec.Struct, frozen=True, kw_only=True):
     """Reviews of a pull request: GET /internal/repos/{owner}/{repo}/pulls/{index}/reviews.
 
-    ``reviews`` are in order; of very many, the first and the latest. ``comments`` on lines are the latest
-    ones, the oldest first. ``comment_total`` counts all of them.
+    ``reviews`` are in order. If there are very many, the first and the latest are listed. ``comments`` are
+    the latest comments on lines, the oldest first. ``comment_total`` counts all comments on lines.
     """
 
     reviews: list[PullReview] = []

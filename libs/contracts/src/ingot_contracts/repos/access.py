@@ -62,8 +62,8 @@ class ReadableRepositories(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     was given. ``with_levels`` adds the caller's ``levels`` in the code, in the order of ``ids``.
 
     The response has the repositories of which the caller may read all ``SERVED_UNITS``. ``by_unit`` adds
-    those of which the caller may read some. ``unreadable`` has the ids for each unit that the caller may not
-    read.
+    repositories of which the caller may read some units. ``unreadable`` has the ids for each unit that the
+    caller may not read.
     """
 
     ids: list[int]

@@ -18,9 +18,9 @@ NO_COMMIT = "0" * 40
 class BranchTip(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """GET /internal/repositories/{id}/branches/{name}: the tip of a branch.
 
-    DELETE with ``?tip={sha}`` deletes the branch as the caller: 409 if its tip has moved, or if it is the
-    default branch. ``&user={id}``: as that user instead of the caller. ``commit`` is set for a request with
-    ``?commit=true``.
+    DELETE with ``?tip={sha}`` deletes the branch as the caller. ``&user={id}`` deletes it as that user. The
+    status is 409 if the tip has moved, or if the branch is the default branch. ``commit`` is set for a
+    request with ``?commit=true``.
     """
 
     name: str

@@ -33,19 +33,19 @@ class DiffCounts(msgspec.Struct, frozen=True, kw_only=True):
 class PullHead(msgspec.Struct, frozen=True, kw_only=True):
     """PUT /internal/repositories/{id}/pull-heads/{number}: set who can fetch the commits of a pull request.
 
-    ``visible``: every reader of the repository can fetch the commits. ``hidden``: they cannot be fetched, but
-    can be viewed. ``gone``: they are deleted. Later comparisons keep the state until the next call.
+    ``visible``: every reader of the repository can fetch the commits. ``hidden``: they can be viewed, but not
+    fetched. ``gone``: they are deleted. Later comparisons keep the state until the next call.
     """
 
     state: Literal["visible", "hidden", "gone"]
 
 
 class Compare(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /internal/repositories/{id}/compare. Copies the head's commits into the base repository first.
+    """POST /internal/repositories/{id}/compare: compare two branches.
 
-    ``number`` stores them as ``refs/pull/<number>/head`` (see ``PullHead``). 404 if a branch is missing.
-    ``counted_base`` and ``counted_head`` are merge base and head of the ``DiffCounts`` that the caller
-    already has.
+    The head's commits are copied into the base repository first. ``number`` stores them as
+    ``refs/pull/<number>/head`` (see ``PullHead``). 404 if a branch is missing. ``counted_base`` and
+    ``counted_head`` are merge base and head of the ``DiffCounts`` that the caller already has.
     """
 
     base_branch: str

@@ -1,4 +1,4 @@
-"""Conflicts of a pull request that are resolved on a page. web asks issues, and issues asks repos."""
+"""Conflicts of a pull request that are resolved on a page. web sends requests to issues, issues to repos."""
 
 from typing import Annotated
 
@@ -21,7 +21,10 @@ class FindConflicts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConflictPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of a merged text. If ``is_conflict``, they are in three versions; else only ``text`` is set."""
+    """Lines of a merged text.
+
+    A conflict (``is_conflict``) has three versions; other lines have only ``text``.
+    """
 
     text: str = ""
     is_conflict: bool = False
@@ -33,7 +36,7 @@ class ConflictPart(msgspec.Struct, frozen=True, kw_only=True):
 class ConflictedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file in conflict. ``deleted`` is the side that deleted it, ours or theirs; empty if both have it.
 
-    ``obstacle`` is the reason if it cannot be resolved on a page; then there are no parts.
+    ``obstacle`` is the reason why it cannot be resolved on a page; it then has no parts.
     """
 
     path: str
@@ -45,7 +48,7 @@ class ConflictedFile(msgspec.Struct, frozen=True, kw_only=True):
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True):
     """Files in conflict. Ours is the head branch, theirs the base branch. Without files the merge is clean.
 
-    ``obstacle`` is the reason if they cannot be resolved on a page.
+    ``obstacle`` is the reason why they cannot be resolved on a page.
     """
 
     head_sha: str

@@ -79,7 +79,7 @@ class ImportFinished(msgspec.Struct, frozen=True, kw_only=True, tag="repos.impor
 class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.fetched.v1"):
     """The commits of an import are here, or its other data was requested again. issues reads its pages.
 
-    ``repeat`` counts how often the import was repeated. A new one begins with the first page.
+    ``repeat`` counts how often the import was repeated. A new repeat begins with the first page.
     """
 
     repository: Repository
@@ -87,9 +87,10 @@ class ImportFetched(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import
 
 
 class ImportReassigned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.import.reassigned.v1"):
-    """People of the source of an import have accounts now. ``accounts`` has their ids by login there.
+    """People of the source of an import have accounts now.
 
-    issues gives these accounts what the ghost had for them.
+    ``accounts`` has the account ids by login at the source. issues assigns to them the objects that belonged
+    to the ghost account.
     """
 
     repository_id: int
@@ -97,7 +98,7 @@ class ImportReassigned(msgspec.Struct, frozen=True, kw_only=True, tag="repos.imp
 
 
 class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.export.requested.v1"):
-    """An export was requested. issues sends its pages to repos. ``name`` is that of this export."""
+    """An export was requested. issues sends its pages to repos. ``name`` is the name of the export."""
 
     repository_id: int
     name: str
@@ -163,7 +164,7 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
 class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):
     """Commits were pushed to ``refs/for/``: issues opens a pull request, or updates the open one.
 
-    ``head`` is the head's name in requests about pull requests (``ingot_contracts.pulls.proposal_head``).
+    ``head`` is the name of the head in requests about pull requests (see ``comparisons.proposal_head``).
     ``title`` and ``body`` are empty unless the push sets them. ``message`` is the message of the last commit,
     clipped.
     """
@@ -218,7 +219,7 @@ class WikiPageChange(msgspec.Struct, frozen=True, kw_only=True):
 class WikiChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.wiki.changed.v1"):
     """Pages of a wiki changed, by the API or by one push.
 
-    A renamed page is ``edited``, with its present address. ``pages`` are the latest ``EVENT_WIKI_PAGES``
+    A renamed page is ``edited``, with its current address. ``pages`` are the latest ``EVENT_WIKI_PAGES``
     changes, the latest last. ``omitted`` counts the others.
     """
 

@@ -25,8 +25,8 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
 
     ``following`` is the cursor of the next page; empty after the last one. People of this server have only
-    their ``account_id``; those of a former source have its name and id. ``is_too_large``: the page was
-    refused for its size. It comes without objects, and the export fails.
+    their ``account_id``. People of a former source have its name and their id there. ``is_too_large``: repos
+    rejected the page for its size. Such a page has no objects, and the export fails.
     """
 
     name: str
@@ -56,7 +56,10 @@ def archived_file(sha256: str) -> str:
 
 
 class ExportState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of an export. ``running``: the page at ``cursor`` is next. ``ended``: no page is wanted."""
+    """The state of an export.
+
+    ``running``: the page at ``cursor`` is next. ``ended``: repos accepts no more pages.
+    """
 
     state: Literal["running", "ended"]
     cursor: str = ""

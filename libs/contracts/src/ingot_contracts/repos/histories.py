@@ -35,7 +35,7 @@ class HistoryChanges(msgspec.Struct, frozen=True, kw_only=True):
 class HistoryCommit(msgspec.Struct, frozen=True, kw_only=True):
     """A commit in the form of git.
 
-    Fields that were not requested are None; ``changes`` above the limit are None, too.
+    Fields that were not requested are None. ``changes`` is also None above the limit.
     """
 
     sha: str
@@ -52,7 +52,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     """GET /internal/repositories/{id}/commits?base=&head=&offset=&limit=: commits of head that base lacks.
 
     They are listed latest first; ``total`` counts all. An empty base excludes no commits.
-    ``?unattended=true`` is as for comparisons. ``?changes=true`` adds the changes of each commit.
+    ``?unattended=true``: no user, and no check of access. ``?changes=true`` adds the changes of each commit.
     ``?verification=true`` adds the verification of its signature.
     """
 

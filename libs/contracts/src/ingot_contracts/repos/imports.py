@@ -16,7 +16,10 @@ ConflictKind = Literal[
 
 
 class ImportedPerson(msgspec.Struct, frozen=True, kw_only=True):
-    """A person of an imported text: an account here, or the ghost account, and the person at the source."""
+    """A person of an imported text, with the name and id at the source.
+
+    ``account_id`` is an account here, or the ghost account.
+    """
 
     account_id: int = GHOST_ID
     name: str = ""
@@ -46,7 +49,7 @@ class ImportedMilestone(msgspec.Struct, frozen=True, kw_only=True):
 class ImportedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a text, which repos fetches from ``address``.
 
-    The text has ``local_url`` in place of ``original_url``. Without a link in the text both may be unused.
+    In the text, ``local_url`` replaces ``original_url``. A file without a link in the text may use neither.
     """
 
     uuid: str
@@ -90,9 +93,9 @@ class ImportedIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedLineComment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old one.
+    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old file.
 
-    ``source_id`` is 0 if the source does not tell it.
+    ``source_id`` is 0 if the source does not return it.
     """
 
     source_id: int = 0
@@ -133,7 +136,7 @@ class ImportedRequest(msgspec.Struct, frozen=True, kw_only=True):
 class ImportedPull(ImportedIssue, frozen=True, kw_only=True):
     """A pull request. Its commits are in the repository, under its number, if the source returned them.
 
-    ``is_from_base``: the head branch is in the repository. Otherwise it was in another one.
+    ``is_from_base``: the head branch is in the repository. Otherwise it was in another repository.
     """
 
     base_branch: str
@@ -185,11 +188,12 @@ class ImportedDependency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that changed here and at the source since the last import. It stays as it is here.
+    """An object that changed here and at the source since the last import. The local object is not changed.
 
-    ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release or
-    ref, or an id of a comment or review. ``fields`` differ. ``deleted``: it was deleted here.
-    ``number``: another issue or pull request has its number here.
+    ``number`` is the number of its issue or pull request, or 0. ``name`` is the name of a label, milestone,
+    release or ref, or the id of a comment or review. ``fields`` are the names of fields that differ. Two
+    other values are possible there: "deleted" for an object that was deleted here, and "number" if another
+    issue or pull request has its number here.
     """
 
     kind: ConflictKind
@@ -201,8 +205,8 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
 class ReadImportPage(msgspec.Struct, frozen=True, kw_only=True):
     """A request for the page at ``cursor``, empty for the first page. Earlier pages have been written.
 
-    ``repeat`` is the number of the repeat that reads. An older release does not tell it, and gets no pages of
-    repeats. ``conflicts`` are those of the page before, in an import that is repeated.
+    ``repeat`` is the number of the repeat that reads. An older release omits it, and gets no pages of
+    repeats. ``conflicts`` are the conflicts of the previous page of a repeated import.
 
     ``is_refused``: the page at ``cursor`` cannot be written, so the import fails. ``with_files``: files of
     texts are fetched after the page. An older release does not fetch them, so its links lead to the source.
@@ -244,7 +248,7 @@ class ReadImportFile(msgspec.Struct, frozen=True, kw_only=True):
 class ImportFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the source.
 
-    ``absent``: the source does not give it, or it is too large. ``wait`` and ``ended`` are those of
+    ``absent``: the source does not return it, or it is too large. ``wait`` and ``ended`` have the meaning of
     ``ImportPage``.
     """
 

@@ -9,11 +9,12 @@ class MergeRule(msgspec.Struct, frozen=True, kw_only=True):
     It applies to the caller, or to ``&user={id}``. ``&unattended=true``: no user, and no check of access.
     Without ``rule_name`` the branch is not protected.
 
-    repos itself rejects a merge (405) if ``may_merge`` is false or ``missing_checks`` names statuses that
-    have not succeeded. ``?override=true`` skips that if ``may_override`` is true. With
-    ``block_on_outdated_branch`` it rejects a head that is behind (409), with the same override. issues checks
-    the reviews: approvals of the ``approvers`` (ids; None: all users with write access) and of
-    ``approving_teams`` count.
+    repos itself rejects a merge (405) if ``may_merge`` is false, or if statuses in ``missing_checks`` have
+    not succeeded. With ``block_on_outdated_branch`` it rejects a head that is behind (409).
+    ``?override=true`` skips these checks if ``may_override`` is true.
+
+    issues checks the reviews. Approvals of ``approvers`` (user ids) and of ``approving_teams`` count. If
+    ``approvers`` is None, approvals of all users with write access count.
     """
 
     rule_name: str = ""

@@ -24,14 +24,14 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
     409 if they conflict, if ``refs/pull/<number>/head`` is no longer ``head_sha``, or if the base has moved.
 
-    ``head_branch`` needs no comparison first: its commits are copied here, like in ``Compare``. Then 409 also
-    if it is no longer at ``head_sha``, and 405 if the two conflict in any style. If the branch is deleted or
-    hidden from the user, the commits stored under the number are merged.
+    A request with ``head_branch`` needs no comparison first: the commits are copied here, like in
+    ``Compare``. Then 409 also if the branch is no longer at ``head_sha``, and 405 if the two conflict in any
+    style. If the branch is deleted or hidden from the user, the commits stored under the number are merged.
 
-    413 if git needs more CPU time than a request, or a job with ``user``, may use.
+    413 if git exceeds the CPU time of a request or, with ``user``, of a job.
 
     ``merge_base`` is the merge base of the reviewed changes, empty if there was none. 409 if it differs now.
-    None accepts any.
+    None accepts any merge base.
     """
 
     number: int
@@ -61,9 +61,9 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 class OfficialReviewers(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/official-reviewers: filter reviewers by the rule of ``branch``.
 
-    It is both request and response. Of at most ``MOST_IDS`` accounts and ``MOST_IDS`` teams, returns official
-    approvers: allowed by the present rule and by their present access. Without a rule, or without its list of
-    approvers, all writers count.
+    It is both request and response, with at most ``MOST_IDS`` accounts and ``MOST_IDS`` teams. The response
+    has the official approvers: reviewers whom the current rule and their current access allow. Without a
+    rule, or without its list of approvers, all writers count.
     """
 
     branch: str = ""

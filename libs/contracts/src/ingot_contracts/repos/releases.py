@@ -9,9 +9,9 @@ from ingot_contracts.identity.accounts import User
 
 
 class PublishedRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/releases/{release_id}: a release as it is now.
+    """GET /internal/repositories/{id}/releases/{release_id}: a release in its current state.
 
-    The answer is 404 for a draft, and for one that was deleted.
+    The answer is 404 for a draft and for a deleted release.
     """
 
     tag_name: str

@@ -6,7 +6,7 @@ from ingot_contracts.limits import Description, Name
 
 
 class InternalTracker(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that issues applies. A field that a request omits is switched off."""
+    """Settings that issues applies. A field that a request omits becomes false."""
 
     enable_time_tracker: bool = False
     allow_only_contributors_to_track_time: bool = False

@@ -1,4 +1,4 @@
-"""Pending transfers of repositories: one in the form of the API, and the list for web."""
+"""Pending transfers of repositories: a transfer in the form of the API, and the list for web."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Forms of pages, filled in and sent like by a browser, with the names and values of the page."""
+"""Forms of pages, which tests fill in and send like a browser, with the names and values of the page."""
 
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser

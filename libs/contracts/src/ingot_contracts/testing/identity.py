@@ -377,7 +377,7 @@ class FakeIdentity:
         ]
 
     def _import_team(self, organization_id: int, body: bytes) -> tuple[int, Any]:
-        """Create a team, or add members to the one that the import created."""
+        """Create a team, or add members to the team that the import has created."""
         try:
             new = msgspec.json.decode(body, type=ImportTeam)
         except msgspec.DecodeError as error:
@@ -445,7 +445,8 @@ class FakeIdentity:
     def _members(self, organization_id: int, query: dict[str, list[str]]) -> list[int]:
         """Return owners, members of teams with all repositories, and members of the requested teams.
 
-        ``write`` keeps only teams that may write, ``unit`` only teams that may do so in one of these units.
+        Teams need read access or, with ``write``, write access. Access to one of the units ``unit`` is
+        enough.
         """
         ids, write = {id_of(one) for one in query.get("ids", [])}, query.get("write") == ["true"]
         least = ("write", "admin") if write else ("read", "write", "admin")

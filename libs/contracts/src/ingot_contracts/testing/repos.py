@@ -258,7 +258,7 @@ class FakeRepos:
     def _enter(self, call: RecordedCall, repository: Repository) -> None:
         """Check that the commits exist and that the caller may read the repository.
 
-        Calls of issues for no user are always allowed.
+        Calls of issues without a user are always allowed.
         """
         if parameter_of(call, "unattended") != "true":
             self._require(repository, call.caller, "read")
@@ -281,7 +281,7 @@ class FakeRepos:
         )
 
     def _page(self, call: RecordedCall) -> ImportPage | ExportState:
-        """Return a page of an import, or store one of an export."""
+        """Return a page of an import, or store a page of an export and return its state."""
         if call.path.split("/")[2] == "exports":
             page = body_of(call, ExportPage)
             if self._export_state(page.name) == ExportState(state="running", cursor=page.cursor):
