@@ -1,4 +1,4 @@
-"""For repos: organizations that imports bring."""
+"""Internal route for repos: creation of organizations by imports."""
 
 from litestar import post
 
@@ -15,7 +15,7 @@ from ingot_identity.organizations import rules as organizations
     status_code=200,
 )
 async def create_organization(request: IdentityRequest, data: NewOrganization) -> Account:
-    """Create an organization. Raises Invalid, also if the name is taken, and NotFound without the owner."""
+    """Create an organization. 422 if it is invalid or the name is taken, 404 if the owner does not exist."""
     async with request.db.transaction() as tx:
         row = await organizations.create(
             tx,

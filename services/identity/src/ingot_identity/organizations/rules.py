@@ -20,7 +20,10 @@ from ingot_identity.teams import store as teams
 
 
 async def create(tx: Tx, presenter: Presenter, *, owner_id: int, login: str, **details: Any) -> AccountRow:
-    """Create an organization with its team Owners, and ``owner_id`` in it. Return the row. Raises Invalid."""
+    """Create an organization with the team Owners, whose member is ``owner_id``. Return its row.
+
+    Raises Invalid.
+    """
     names.check_login(login)
     _check_contact(details)
     organization_id = await accounts.add(tx, kind=AccountKind.ORGANIZATION, login=login, **details)
@@ -35,7 +38,7 @@ async def create(tx: Tx, presenter: Presenter, *, owner_id: int, login: str, **d
 
 
 async def create_default_team(tx: Tx, organization_id: int, owner_id: int) -> None:
-    """Create the team Owners of a new organization, with ``owner_id`` as a member; 0: without members.
+    """Create the team Owners of a new organization. ``owner_id`` is its member; 0 means no member.
 
     Raises NotFound.
     """
@@ -58,9 +61,9 @@ async def edit(tx: Tx, presenter: Presenter, organization_id: int, changes: dict
 
 
 def _check_contact(columns: dict[str, Any]) -> None:
-    """Raise Invalid if the contact is no email address.
+    """Raise Invalid if the contact is not an email address.
 
-    It is only displayed, so several organizations may have the same one.
+    The address is only displayed, so several organizations may have the same contact.
     """
     if columns.get("email"):
         names.check_email(columns["email"])
@@ -69,7 +72,7 @@ def _check_contact(columns: dict[str, Any]) -> None:
 async def rename_organization(
     tx: Tx, presenter: Presenter, organization_id: int, login: str, *, reserved_for: timedelta
 ) -> None:
-    """Rename an organization, and reserve the old name for that long. Raises Invalid, NotFound."""
+    """Rename an organization, and reserve the old name for ``reserved_for``. Raises Invalid, NotFound."""
     before = await lock_for_update(tx, organization_id)
     await rename(tx, before, login, field="new_name", reserved_for=reserved_for)
     await announce_edit(tx, presenter, before)

@@ -51,7 +51,8 @@ def _count_visible(viewer: Principal | None) -> Select[Any]:
 def _shown_to(viewer: Principal) -> ColumnElement[bool]:
     """Return the condition for memberships that the viewer may see.
 
-    Members of the organization see all of them; others see public ones of organizations that they may see.
+    Members of an organization see all its memberships. Others see public memberships of organizations that
+    they may see.
     """
     return or_(_has_member(viewer.id), and_(membership.c.public, _visible_to(viewer)))
 

@@ -1,1 +1,1 @@
-"""Passkeys: credentials of WebAuthn, as a second factor or in place of the password."""
+"""Passkeys: credentials of WebAuthn, used as a second factor or instead of the password."""

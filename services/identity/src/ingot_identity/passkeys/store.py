@@ -61,7 +61,7 @@ class PasskeyRow(TypedRow):
 
 
 async def list_of(db: Executor, account_id: int) -> Sequence[PasskeyRow]:
-    """Return the passkeys of an account, the oldest first."""
+    """Return the passkeys of an account, oldest first."""
     statement = select(passkey).where(passkey.c.account_id == account_id).order_by(passkey.c.id)
     return await fetch_all(db, statement, PasskeyRow)
 
@@ -84,7 +84,7 @@ async def add(
     sign_count: int,
     name: str,
 ) -> int | None:
-    """Insert a passkey and return its id; None if its credential is already registered."""
+    """Insert a passkey. Return its id, or None if its credential is already registered."""
     statement = transaction.insert(db, passkey).values(
         account_id=account_id,
         credential_id=credential_id,
@@ -124,7 +124,7 @@ async def remove_all(db: Executor, account_id: int) -> int:
 
 
 async def use_challenge(db: Executor, sha256: bytes, expires_at: datetime) -> bool:
-    """Record the use of a challenge. Return False if it was used before. Deletes expired ones."""
+    """Record the use of a challenge, and delete expired rows. Return False if it was already used."""
     await db.execute(delete(used_challenge).where(used_challenge.c.expires_at <= now()))
     statement = transaction.insert(db, used_challenge).values(sha256=sha256, expires_at=expires_at)
     return (await db.execute(statement.on_conflict_do_nothing())).rowcount == 1

@@ -1,1 +1,1 @@
-"""Passwords: hashing, checks, changes, and the limit of wrong ones."""
+"""Passwords: hashing, checks, changes, and the limit of failed attempts."""

@@ -1,4 +1,4 @@
-"""The route for the caller's password. Only a password or a session may call it, no token."""
+"""The route for the caller's password. It requires a password or a session; tokens cannot use it."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -35,11 +35,11 @@ class ChangePassword(msgspec.Struct):
     status_code=204,
 )
 async def change_password(request: IdentityRequest, data: ChangePassword) -> None:
-    """Change the caller's password. 409 if only another system has one.
+    """Change the caller's password. The status is 409 if only another system has the password.
 
-    An account with passkeys in place of a password gets its first one. `old_password` is empty then, and the
-    session needs a recent proof: 403 otherwise. All sessions end, including this one. Tokens keep working,
-    except those of applications.
+    An account with passkeys instead of a password gets its first password. `old_password` is empty then, and
+    the session needs a recent proof; otherwise the status is 403. All sessions end, including this one.
+    Tokens of applications are revoked. Other tokens keep working.
     """
     checks, address = request.part(PasswordComponents).checks, client_address()
     async with request.db.read() as db:
@@ -59,7 +59,7 @@ async def change_password(request: IdentityRequest, data: ChangePassword) -> Non
 
 
 async def _require_recent_proof(request: IdentityRequest, account: AccountRow) -> None:
-    """Require passkeys in place of a password, and a recent proof. Raises Conflict, Denied."""
+    """Require an account with only passkeys, and a recent proof. Raises Conflict, Denied."""
     session_id = request.principal.session_id
     if not await has_only_passkeys(request.db, account):
         raise Conflict("this account has no password here; change that of the system that signs it in")

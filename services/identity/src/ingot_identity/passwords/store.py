@@ -32,9 +32,9 @@ class ExpiringValues(Protocol):
     """The interface of ``MemoryValues`` and ``RedisValues``."""
 
     async def change(self, keys: Sequence[str], step: Step) -> None:
-        """Replace the values of ``keys`` by those that ``step`` returns, atomically.
+        """Replace the values of ``keys`` by the values that ``step`` returns, atomically.
 
-        An exception of ``step`` is raised, and nothing changes.
+        If ``step`` raises, nothing changes.
         """
 
     async def close(self) -> None: ...

@@ -1,1 +1,1 @@
-"""Pages behind links in mails: confirmation of an address, and a new password for a forgotten one."""
+"""Pages that mails link to: confirmation of an address, and reset of a forgotten password."""

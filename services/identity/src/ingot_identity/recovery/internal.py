@@ -1,4 +1,4 @@
-"""For mail: messages as they are due now."""
+"""Internal route for mail: the current content of a message."""
 
 from litestar import get
 
@@ -21,7 +21,7 @@ from ingot_identity.sources.store import sources
 
 @get("/internal/messages/{message_id:int}", policy=services("mail"), include_in_schema=False)
 async def get_message(request: IdentityRequest, message_id: int) -> Message:
-    """A message that is due. Of an account, only while its user may sign in."""
+    """Return a message that is due. A message about an account requires that its user may sign in."""
     async with request.db.transaction() as tx:
         row = await store.get(tx, message_id)
         if row is None:
@@ -39,10 +39,10 @@ async def get_message(request: IdentityRequest, message_id: int) -> Message:
 
 
 async def _registration(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
-    """The link to make an account or, for an address that has one, the name of its account.
+    """Return a link to create an account, or the account's name if the address already has one.
 
-    The request did not look for an account, so its answer could not tell one. The holder of an account gets
-    the mail at the address as the account has it.
+    The request does not look up accounts, so its response reveals none. The mail goes to the address in the
+    spelling of the account.
     """
     messages = request.part(MessageComponents).messages
     typed = messages.address_of(row)
@@ -61,7 +61,7 @@ async def _registration(request: IdentityRequest, db: Executor, row: MessageRow)
 
 
 async def _invitation(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
-    """An invitation that has not ended. It is the same with and without an account of the address."""
+    """Return an invitation that has not expired. It does not reveal if the address has an account."""
     if not await invitations.is_due(db, row):
         raise NotFound
     messages = request.part(MessageComponents).messages
@@ -94,7 +94,7 @@ async def _message(request: IdentityRequest, db: Executor, row: MessageRow) -> M
 
 
 async def _notice_of_use(request: IdentityRequest, db: Executor, owner: AccountRow, address: str) -> Message:
-    """A notice in place of a link that would confirm the address of another account."""
+    """Return a notice that replaces the confirmation link for an address of another account."""
     own, user = await emails.among(db, owner.id, [address]), await user_of(request, db, owner.id)
     return Message(
         kind="address_in_use",
@@ -106,10 +106,10 @@ async def _notice_of_use(request: IdentityRequest, db: Executor, owner: AccountR
 
 
 async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
-    """The link of a reset, for the account that has the address now.
+    """Return the link that resets the password of the account with this address.
 
-    The request for it did not look for an account, so its answer could not tell one. The mail goes to the
-    address as the account has it: one that was typed in another way can belong to another person.
+    The request does not look up accounts, so its response reveals none. The mail goes to the spelling in the
+    account, because another spelling can belong to another person.
     """
     messages = request.part(MessageComponents).messages
     typed = messages.address_of(row)

@@ -1,4 +1,4 @@
-"""Decisions of recovery: the account that a reset link is for, and its new password."""
+"""Password resets: the account of a reset link, and its new password."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Reset(NamedTuple):
 async def find_reset(db: Executor, messages: Messages, code: str) -> Reset | None:
     """Return the reset of the link with ``code``; None if it is no longer valid.
 
-    It ends when the password changes, and when the address or the account is no longer valid.
+    The link ends when the password changes, or when the account loses the address or may not sign in.
     """
     row = await messages.get_by_code(db, "password_reset", code)
     if row is None or row.account_id is None:
@@ -38,14 +38,14 @@ async def find_reset(db: Executor, messages: Messages, code: str) -> Reset | Non
 
 
 def may_reset(account: AccountRow) -> bool:
-    """True if the account has a password of this server and may sign in."""
+    """True if the account is local and may sign in."""
     return account.source_id == LOCAL and account.active and not account.login_prohibited
 
 
 async def reset_password(
     tx: Tx, presenter: Presenter, messages: Messages, code: str, password_hash: str
 ) -> AccountRow:
-    """Replace the password by the link with ``code``, and end all sessions. Return the account.
+    """Replace the password with the reset link of ``code``, and end all sessions. Return the account.
 
     The second factor is not changed. Raises NotFound, also if another request has used the link.
     """

@@ -204,7 +204,7 @@ async def _list(request: IdentityRequest, account_id: int) -> Response[list[GPGK
 
 
 async def _present_keys(db: Executor, rows: Sequence[GpgKeyRow], viewer_id: int) -> list[GPGKey]:
-    """Return primary keys with their subkeys, and the owner's current addresses that ``viewer_id`` may see."""
+    """Return primary keys with subkeys, and the owner's current addresses that ``viewer_id`` may see."""
     own = await store.addresses_of(db, {row.account_id for row in rows}, viewer_id)
     subkeys: dict[str, list[GPGKey]] = defaultdict(list)
     for subkey in await store.subkeys_of(db, {row.key_id for row in rows}):

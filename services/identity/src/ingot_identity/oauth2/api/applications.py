@@ -24,8 +24,8 @@ RedirectUris = Annotated[list[Description], msgspec.Meta(max_length=redirect_uri
 class CreateOAuth2Application(msgspec.Struct, kw_only=True):
     """A new application. `redirect_uris`: https, http on this device (at any port), or a program's scheme.
 
-    `confidential_client`: the application can keep its secret. With `skip_secondary_authorization` of a site
-    administrator users are not asked for consent. For other users the field is always false.
+    `confidential_client`: the application can keep its secret. `skip_secondary_authorization`: users are not
+    asked for consent. Only site administrators can set it; for other users it is always false.
     """
 
     name: Name
@@ -44,7 +44,7 @@ class EditOAuth2Application(msgspec.Struct, kw_only=True):
 
 
 class OAuth2Application(msgspec.Struct, kw_only=True):
-    """An application. `client_secret` is empty, except in responses to its creation and to a change."""
+    """An application. `client_secret` is empty, except in responses to creation and change."""
 
     id: int
     name: str
@@ -144,7 +144,7 @@ async def edit_application(
     tags=["user"],
 )
 async def delete_application(request: IdentityRequest, application_id: int) -> None:
-    """Delete an OAuth2 application of the caller, with all grants of users to it."""
+    """Delete an OAuth2 application of the caller, with all grants to it."""
     async with request.db.transaction() as tx:
         if not await store.remove(tx, request.principal.id, application_id):
             raise NotFound

@@ -1,4 +1,4 @@
-"""Routes for the caller's grants to OAuth2 applications. Tokens have no access."""
+"""Routes for the caller's grants to OAuth2 applications. Tokens cannot use them."""
 
 from datetime import datetime
 
@@ -13,7 +13,10 @@ from ingot_identity.oauth2.store import grants as store
 
 
 class OAuth2Grant(msgspec.Struct, kw_only=True):
-    """A grant. `application` is a name, `owner` has registered it. `created_at` is the first consent."""
+    """A grant. `application` is the name of the application, and `owner` has registered it.
+
+    `created_at` is the time of the first consent.
+    """
 
     id: int
     application: str
@@ -24,7 +27,7 @@ class OAuth2Grant(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/user/oauth2_grants", policy=basic(), operation_id="userListOAuth2Grants", tags=["user"])
 async def list_grants(request: IdentityRequest) -> Response[list[OAuth2Grant]]:
-    """List the applications that may act for the caller, latest first."""
+    """List the caller's grants to applications, latest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, request.principal.id, page)

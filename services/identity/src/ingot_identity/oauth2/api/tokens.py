@@ -1,6 +1,6 @@
 """Routes that applications call: tokens, introspection, userinfo, and the metadata of the provider.
 
-Their errors are those of OAuth2 (RFC 6749, section 5.2), not the error object of the API.
+They return errors of OAuth2 (RFC 6749, section 5.2) instead of the API's error object.
 """
 
 from collections.abc import Mapping
@@ -166,7 +166,7 @@ async def _pairs(request: IdentityRequest) -> Pairs:
 
 
 def _authorization(request: IdentityRequest) -> str:
-    """Return the Authorization header; empty if it cannot be read."""
+    """Return the Authorization header; empty if it cannot be decoded."""
     header = request.headers.get("authorization", "")
     try:
         extract_basic_authorization({"Authorization": header})

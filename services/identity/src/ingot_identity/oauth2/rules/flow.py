@@ -1,6 +1,6 @@
-"""The flow from the consent of a user to tokens. This module writes the decisions of the provider.
+"""The flow from a user's consent to tokens. This module stores the decisions of the provider.
 
-A code works once and for ten minutes, a refresh token once. A second use means that it was stolen, so every
+A code works once and for ten minutes, a refresh token once. A second use means that it was stolen. Then every
 token from the same code is revoked.
 """
 
@@ -86,7 +86,10 @@ async def give_consent(tx: Tx, consent: Consent, account_id: int, session_sha256
 async def exchange(
     tx: Tx, presenter: Presenter, key: RSAKey, pairs: Pairs, authorization: str, issuer: str
 ) -> Answer:
-    """Answer a token request with a code or a refresh token. ``authorization`` is its header."""
+    """Answer a token request with a code or a refresh token.
+
+    ``authorization`` is the Authorization header.
+    """
     rows = await _read_rows(tx, presenter, key, dict(pairs), authorization)
     provider, answer = issue_tokens(rows, pairs, authorization, issuer)
     if provider.replayed and rows.account is not None:
@@ -102,7 +105,7 @@ async def exchange(
 async def introspect(
     db: Executor, application: OAuth2ApplicationRow, secret: str, issuer: str
 ) -> dict[str, Any]:
-    """Describe a token of the application (RFC 7662). Tokens of other applications are inactive."""
+    """Return the introspection of a token (RFC 7662). Tokens of other applications are inactive."""
     row = await store.get_live_token(db, tokens.digest(secret))
     if row is None or row.application_id != application.id:
         return {"active": False}
@@ -121,9 +124,9 @@ async def introspect(
 
 
 async def revoke(tx: Tx, application: OAuth2ApplicationRow, secret: str) -> None:
-    """Revoke a token of the application (RFC 7009), and ignore an unknown one.
+    """Revoke a token of the application (RFC 7009). An unknown token is ignored.
 
-    A refresh token takes all tokens of its code with it.
+    Revoking a refresh token revokes all tokens from its code.
     """
     row = await store.lock_token(tx, tokens.digest(secret))
     if row is None or row.application_id != application.id:
@@ -146,7 +149,7 @@ async def revoke_grant(tx: Tx, account_id: int, grant_id: int) -> OAuth2GrantRow
 
 
 def client_id_of(form: Mapping[str, str], authorization: str) -> str:
-    """Return the client id in the request: in Basic, or in the form."""
+    """Return the client id of the request: from the Basic credentials, or else from the form."""
     try:
         name, _ = extract_basic_authorization({"Authorization": authorization})
     except ValueError:
@@ -155,7 +158,7 @@ def client_id_of(form: Mapping[str, str], authorization: str) -> str:
 
 
 async def get_application(db: Executor, client_id: str) -> OAuth2ApplicationRow | None:
-    """Return the application; None also for an id that no column can hold."""
+    """Return the application, or None. An id with characters that are not printable ASCII has none."""
     return (
         await store.get_application(db, client_id)
         if client_id.isascii() and client_id.isprintable()

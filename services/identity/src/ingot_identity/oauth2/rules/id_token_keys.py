@@ -1,8 +1,8 @@
 """The RSA keys that sign id tokens (RS256, which every client supports): sealed in the database, rotated.
 
-The first key is created when it is needed. A new key is published for a while before it signs. An old key
-stays published as long as its tokens may be valid. So clients that cache the published keys know every key
-that signs.
+The first key is created on first use. A new key is published for a while before it signs. An old key is
+published as long as its tokens may be valid. So clients that cache the published keys have every key that
+signs.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ OVERLAP = timedelta(days=1)
 
 
 class IdTokenKeys:
-    """Reads the keys, creates the first one, and creates a new one when the latest is too old."""
+    """Reads the keys, creates the first key, and rotates them."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         """Load the sealing key. Raises SettingsError."""
@@ -40,7 +40,10 @@ class IdTokenKeys:
         self._published: list[dict[str, object]] = []
 
     async def current(self) -> RSAKey:
-        """Return the key to sign with."""
+        """Return the key to sign with. Creates the first key if none exists.
+
+        Raises SettingsError if the keys cannot be opened.
+        """
         if self._current is None or time.monotonic() - self._read_at > REREAD_SECONDS:
             await self._read()
         if self._current is None:
@@ -55,7 +58,7 @@ class IdTokenKeys:
         return self._published
 
     async def rotate(self) -> None:
-        """Create the next key if the latest is too old; otherwise delete keys without valid tokens."""
+        """Create the next key if the latest is too old. Otherwise delete keys without valid tokens."""
         async with self._db.read() as db:
             rows = await store.list_newest_first(db)
         if rows and now() - rows[0].created_at >= self._age:

@@ -1,7 +1,7 @@
 """Checks of requests that OAuth2 and OpenID Connect require, by Authlib.
 
-Authlib requests rows while it checks, without ``await``. So the rows that a request names are read first
-(``RequestRows``). Authlib decides, and its decisions are written afterwards (``Provider.code``, ``.issued``,
+Authlib requests rows during its checks, without ``await``. So the rows that a request names are read first
+(``RequestRows``). Authlib decides, and its decisions are stored afterwards (``Provider.code``, ``.issued``,
 ``.replayed``). All steps are in one transaction (``flow.py``).
 """
 
@@ -88,7 +88,7 @@ class Payload(OAuth2Payload):  # type: ignore[misc]
 
 
 class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
-    """A request in the form that Authlib expects."""
+    """A request in the format that Authlib expects."""
 
     def __init__(self, method: str, pairs: Pairs, authorization: str = "") -> None:
         # Whether the site is served with TLS is the operator's matter; Authlib refuses other addresses.
@@ -105,7 +105,7 @@ class ProtocolRequest(OAuth2Request):  # type: ignore[misc]
 
 
 class Client(ClientMixin):  # type: ignore[misc]
-    """An application in the form that Authlib expects."""
+    """An application in the format that Authlib expects."""
 
     def __init__(self, row: OAuth2ApplicationRow) -> None:
         self.row, self._uris = row, row.redirect_uris.split("\n")
@@ -139,7 +139,7 @@ class Client(ClientMixin):  # type: ignore[misc]
 
 
 class Code(AuthorizationCodeMixin):  # type: ignore[misc]
-    """An authorization code in the form that Authlib expects."""
+    """An authorization code in the format that Authlib expects."""
 
     code_challenge_method = "S256"
 
@@ -164,7 +164,7 @@ class Code(AuthorizationCodeMixin):  # type: ignore[misc]
 
 
 class RefreshToken(TokenMixin):  # type: ignore[misc]
-    """A refresh token in the form that Authlib expects."""
+    """A refresh token in the format that Authlib expects."""
 
     def __init__(self, row: OAuth2TokenRow) -> None:
         self.row = row
@@ -177,7 +177,7 @@ class RefreshToken(TokenMixin):  # type: ignore[misc]
 
 
 class CodeGrant(authlib_grants.AuthorizationCodeGrant):  # type: ignore[misc]
-    """The grant of RFC 6749, section 4.1."""
+    """The authorization code grant (RFC 6749, section 4.1)."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = (*WITH_SECRET, "none")
 
@@ -204,7 +204,10 @@ class CodeGrant(authlib_grants.AuthorizationCodeGrant):  # type: ignore[misc]
 
 
 class RefreshGrant(authlib_grants.RefreshTokenGrant):  # type: ignore[misc]
-    """The grant of RFC 6749, section 6. Each refresh token works once (RFC 9700, section 4.14)."""
+    """The refresh token grant (RFC 6749, section 6).
+
+    Each refresh token works once (RFC 9700, section 4.14).
+    """
 
     TOKEN_ENDPOINT_AUTH_METHODS = (*WITH_SECRET, "none")
     INCLUDE_NEW_REFRESH_TOKEN = True
@@ -226,7 +229,7 @@ class RefreshGrant(authlib_grants.RefreshTokenGrant):  # type: ignore[misc]
 
 
 class Pkce(CodeChallenge):  # type: ignore[misc]
-    """PKCE (RFC 7636), only with S256. Applications that keep no secret must use it."""
+    """PKCE (RFC 7636), only with S256. Required for public applications."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD = ("S256",)
 
@@ -240,7 +243,7 @@ class Pkce(CodeChallenge):  # type: ignore[misc]
 
 
 class IdToken(OpenIDCode):  # type: ignore[misc]
-    """An id token, next to the access token if the scope has ``openid`` (OpenID Connect Core, 3.1)."""
+    """An id token, issued with the access token if the scope has ``openid`` (OpenID Connect Core, 3.1)."""
 
     def __init__(self, rows: RequestRows, issuer: str) -> None:
         super().__init__(require_nonce=False)
@@ -267,10 +270,10 @@ class IdToken(OpenIDCode):  # type: ignore[misc]
 
 
 class Provider(AuthorizationServer):  # type: ignore[misc]
-    """The provider for one request. Afterwards it holds the values to write.
+    """The provider for one request. Afterwards it holds the values to store.
 
-    ``code`` is a new code, ``issued`` the tokens of the answer. ``replayed`` is the id of an authorization
-    whose code or refresh token was used before: all of its tokens must end.
+    ``code`` is a new code. ``issued`` are the tokens of the answer. ``replayed`` is the id of an
+    authorization whose code or refresh token was used twice: all of its tokens must be revoked.
     """
 
     def __init__(self, rows: RequestRows, issuer: str) -> None:
@@ -295,7 +298,7 @@ class Provider(AuthorizationServer):  # type: ignore[misc]
         return Client(row) if row is not None and row.client_id == client_id else None
 
     def active_account(self) -> AccountRow | None:
-        """Return the user of a code or a token, if they may sign in."""
+        """Return the user of a code or token; None if the user may not sign in."""
         row = self.rows.account
         return row if row is not None and row.active and not row.login_prohibited else None
 

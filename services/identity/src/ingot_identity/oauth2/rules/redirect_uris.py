@@ -1,4 +1,4 @@
-"""Redirect URIs: those that an application may register, and the one in a request.
+"""Redirect URIs: rules for registration, and the check of a URI in a request.
 
 See RFC 6749 section 3.1.2, RFC 8252 section 7, RFC 9700 section 2.1.
 """
@@ -32,9 +32,9 @@ _FORBIDDEN_SCHEMES = frozenset(
 
 
 def check(uris: list[str], *, tls: bool) -> list[str]:
-    """Return ``uris``, if an application may register them. Without ``tls``, Ingot's own, http is allowed.
+    """Return ``uris`` without duplicates. Raises Invalid if an application may not register one of them.
 
-    Raises Invalid.
+    ``tls``: Ingot itself is served over https. Without it, http is allowed.
     """
     if not uris:
         raise Invalid.field("redirect_uris", "required", "names no address")
@@ -48,7 +48,7 @@ def check(uris: list[str], *, tls: bool) -> list[str]:
 
 
 def is_registered(uri: str, registered: list[str]) -> bool:
-    """True if ``uri`` is one of ``registered``, compared exactly. The port of a loopback address is free."""
+    """True if ``uri`` is registered. It is compared exactly, except the port of a loopback address."""
     if uri in registered:
         return True
     requested = _split(uri)
@@ -67,7 +67,7 @@ def form_action(uri: str) -> str:
 
 
 def _problem(uri: str, *, tls: bool = True) -> str:
-    """Return the reason why a URI cannot be registered; empty if it can."""
+    """Return the reason why a URI cannot be registered; empty if it can be registered."""
     parts = _split(uri)
     problems = (
         (len(uri) > LONGEST, f"has more than {LONGEST} characters"),

@@ -25,7 +25,7 @@ LONGEST_VALUE = 1_000
 
 @dataclass(frozen=True)
 class Consent:
-    """A valid request for authorization. The user may now be asked for consent."""
+    """A valid authorization request. The user may now be asked for consent."""
 
     provider: Provider
     request: ProtocolRequest
@@ -37,7 +37,7 @@ class Consent:
 
     @property
     def redirect_uri(self) -> str:
-        """Return the URI that gets the answer."""
+        """Return the URI to which the answer is sent."""
         return self.grant.redirect_uri  # type: ignore[no-any-return]
 
     @property
@@ -48,11 +48,11 @@ class Consent:
         return self.request.args.get(name, "")
 
     def code_location(self, account: AccountRow) -> str:
-        """Return the URI with a new code, which is ``provider.code``."""
+        """Create a code (``provider.code``). Return the URI that passes it to the application."""
         return self._location(account)
 
     def denial_location(self) -> str:
-        """Return the URI with the error that the user refused."""
+        """Return the URI with the error for a consent that the user denied."""
         return self._location(None)
 
     def error_location(self, error: str) -> str:
@@ -72,7 +72,10 @@ class Consent:
 def check_authorization_request(
     application: OAuth2ApplicationRow | None, account: AccountRow | None, pairs: Pairs, issuer: str
 ) -> Consent | Answer:
-    """Return the valid request, or an answer that rejects it: with ``Location`` if the URI is trusted."""
+    """Return the valid request, or an answer that rejects it.
+
+    The answer has a ``Location`` header if the URI is trusted.
+    """
     provider = Provider(RequestRows(application), issuer)
     request = ProtocolRequest("GET", _readable(pairs))
     try:
@@ -85,7 +88,10 @@ def check_authorization_request(
 
 
 def _readable(pairs: Pairs) -> Pairs:
-    """Return the parameters with our names of scopes, without response types that an error cannot quote."""
+    """Return the parameters with Ingot's scope names.
+
+    Response types that an error cannot quote become "other".
+    """
     readable = [(name, _readable_value(name, value)) for name, value in pairs if value]
     has_scope = any(name == "scope" for name, _ in readable)
     return readable if has_scope else [*readable, ("scope", oauth2_scopes.normalized(""))]
@@ -100,7 +106,7 @@ def _readable_value(name: str, value: str) -> str:
 
 
 def issue_tokens(rows: RequestRows, pairs: Pairs, authorization: str, issuer: str) -> tuple[Provider, Answer]:
-    """Answer a request for tokens. ``authorization`` is its header.
+    """Answer a request for tokens. ``authorization`` is the Authorization header.
 
     Programs without a secret may send an empty secret in Basic, which is ignored.
     """
@@ -119,7 +125,7 @@ def issue_tokens(rows: RequestRows, pairs: Pairs, authorization: str, issuer: st
 
 
 def _secretless_id(authorization: str) -> str:
-    """Return the client id of a header Basic with an empty secret, or "" for other headers."""
+    """Return the client id of Basic credentials with an empty secret, or "" for other headers."""
     try:
         client_id, secret = extract_basic_authorization({"Authorization": authorization})
     except ValueError:
@@ -130,7 +136,7 @@ def _secretless_id(authorization: str) -> str:
 def authenticate_application(
     rows: RequestRows, pairs: Pairs, authorization: str, issuer: str, *, public: bool = False
 ) -> Answer | None:
-    """Return None if the application has proved its identity with its secret, else the rejecting answer.
+    """Check the secret of the application. Return None if it is correct, otherwise the rejecting answer.
 
     ``public``: an application without a secret only needs its client id.
     """

@@ -1,4 +1,4 @@
-"""Scopes of OAuth2: those of tokens, and those of OpenID Connect.
+"""Scopes of tokens, and scopes of OpenID Connect.
 
 ``sudo`` is never granted. ``all`` is expanded to its scopes, so users can read what they grant.
 """
@@ -31,10 +31,10 @@ _WORDS = {
 
 
 def normalized(scope: str) -> str:
-    """Return the scopes of a request in the form of this server, separated by spaces.
+    """Return the scopes of a request with Ingot's names, separated by spaces; "none" if none are left.
 
-    Unknown scopes are kept, so they are rejected. Clients may separate by commas, and name a group for all
-    its scopes (``repository``).
+    An empty request gets the default scopes. Unknown scopes are kept, so they are rejected later. Clients may
+    separate scopes by commas. A group such as ``repository`` means write access to the group.
     """
     names = scope.replace(",", " ").split()
     if not names:
@@ -51,7 +51,7 @@ def normalized(scope: str) -> str:
 
 
 def covers(granted: str, requested: str) -> bool:
-    """True if all requested scopes are already granted."""
+    """True if all requested scopes are already granted. A write scope includes its read scope."""
     have = set(granted.split())
     return all(scope in have or scope.replace("read:", "write:", 1) in have for scope in requested.split())
 

@@ -19,7 +19,7 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def save_built_in(db: Executor, applications: Sequence[Mapping[str, Any]]) -> None:
-    """Insert built-in applications, or update those with equal client ids."""
+    """Insert built-in applications, or update the rows with the same client ids."""
     statement = transaction.insert(db, oauth2_application)
     names = ("name", "redirect_uris", "confidential", "skip_consent")
     statement = statement.on_conflict_do_update(
@@ -40,7 +40,7 @@ async def count(db: Executor, account_id: int) -> int:
 
 
 async def get(db: Executor, account_id: int, application_id: int) -> OAuth2ApplicationRow | None:
-    """Return the application, if it belongs to that account."""
+    """Return the application; None if it does not belong to the account."""
     statement = select(oauth2_application).where(
         oauth2_application.c.account_id == account_id, oauth2_application.c.id == application_id
     )

@@ -32,7 +32,10 @@ class OAuth2HolderRow(AccountRow):
 
 
 class OAuth2GrantRow(OAuth2ConsentRow):
-    """A grant of a user, with the application and its owner. ``owner`` is empty for a built-in one."""
+    """A grant of a user, with the application and its owner.
+
+    ``owner`` is empty for a built-in application.
+    """
 
     created_at: datetime
     application: str
@@ -103,7 +106,7 @@ async def add_authorization(db: Executor, **values: Any) -> None:
 
 
 async def lock_authorization(db: Executor, code_sha256: bytes) -> OAuth2AuthorizationRow | None:
-    """Return the authorization of a code, also of a used one, locked until the transaction ends."""
+    """Return the authorization of a code, locked until the transaction ends. The code may be used already."""
     statement = (
         select(oauth2_authorization, oauth2_grant.c.application_id, oauth2_grant.c.account_id)
         .join(oauth2_grant, oauth2_grant.c.id == oauth2_authorization.c.grant_id)
@@ -122,7 +125,7 @@ async def mark_code_used(db: Executor, authorization_id: int) -> None:
 
 
 async def remove_authorization(db: Executor, authorization_id: int) -> None:
-    """Delete the tokens of an authorization."""
+    """Delete an authorization, with its code and tokens."""
     await db.execute(delete(oauth2_authorization).where(oauth2_authorization.c.id == authorization_id))
 
 
@@ -167,13 +170,13 @@ def _tokens(sha256: bytes) -> Select[Any]:
 
 
 async def lock_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
-    """Return a token, also a used or expired one, locked with its chain until the transaction ends."""
+    """Return a token, locked with its chain until the transaction ends. It may be used or expired."""
     statement = _tokens(sha256).with_for_update(of=[oauth2_authorization, oauth2_token])
     return await fetch_first(db, statement, OAuth2TokenRow)
 
 
 async def get_live_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
-    """Return the token, if it is valid and its account may sign in."""
+    """Return the token; None if it is not valid or its account may not sign in."""
     statement = _tokens(sha256).where(
         oauth2_token.c.used_at.is_(None),
         oauth2_token.c.expires_at > now(),
@@ -184,7 +187,7 @@ async def get_live_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
 
 
 async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> OAuth2HolderRow | None:
-    """Return the account of an access token, found by one of the two; None if missing or expired."""
+    """Return the account of an access token, found by digest or id. None if missing or expired."""
     statement = (
         select(account, oauth2_token.c.id.label("token_id"), oauth2_token.c.scopes)
         .join(oauth2_grant, oauth2_grant.c.account_id == account.c.id)
@@ -204,7 +207,7 @@ async def mark_token_used(db: Executor, token_id: int) -> None:
 
 
 async def remove_of_account(db: Executor, account_id: int) -> None:
-    """Delete all grants of an account."""
+    """Delete all grants of an account, with their codes and tokens."""
     await db.execute(delete(oauth2_grant).where(oauth2_grant.c.account_id == account_id))
 
 

@@ -42,5 +42,5 @@ async def remove_older(db: Executor, time: datetime) -> None:
 
 
 async def add(db: Executor, **values: Any) -> None:
-    """Insert a key. Do nothing if another process has inserted that version."""
+    """Insert a key. Do nothing if another process has inserted this version."""
     await db.execute(insert(db, id_token_key).values(created_at=now(), **values).on_conflict_do_nothing())

@@ -25,7 +25,7 @@ from ingot_identity.organizations import store
 
 
 def _operation_id(_handler: Any, _method: Any, path: Sequence[Any]) -> str:
-    """Return the operation id of a route with two paths. Clients know that of the path with ``user``."""
+    """Return the operation id of a route with two paths. Clients know the id of the path with ``user``."""
     return "orgListUserOrgs" if "user" in path else "orgListUserOrgsAlias"
 
 
@@ -40,7 +40,7 @@ class CreateOrgOption(msgspec.Struct, kw_only=True):
     repo_admin_change_team_access: bool = False
 
     def details(self) -> dict[str, Any]:
-        """Return the details in the form that the use case takes."""
+        """Return the organization's columns."""
         return {
             "login": self.username,
             "full_name": self.full_name,
@@ -164,7 +164,7 @@ async def edit_organization(request: IdentityRequest, data: EditOrgOption) -> Or
     status_code=204,
 )
 async def rename_organization(request: IdentityRequest, data: RenameOrganization) -> None:
-    """Rename an organization. The old name is reserved for some time and redirects."""
+    """Rename an organization. The old name is reserved for some time and redirects to the new name."""
     organization_id = request.organization.id
     async with request.db.transaction() as tx:
         await access.require_owner(tx, request.principal, organization_id)

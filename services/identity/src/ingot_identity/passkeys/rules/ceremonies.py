@@ -78,9 +78,9 @@ class InvalidPasskey(Denied):
 
 
 class Ceremony(msgspec.Struct, frozen=True, kw_only=True):
-    """A challenge that was given to a browser.
+    """A challenge that was issued to a browser.
 
-    ``account_id`` 0: any passkey of the site may answer or, to register, there is no account yet.
+    ``account_id`` is 0 to sign in with any passkey of the site, and to register a new account.
     """
 
     purpose: Purpose
@@ -136,9 +136,9 @@ class Passkeys:
     ) -> Begun:
         """Begin to register a passkey.
 
-        Authenticators that already have one of ``rows`` create no second one. Each passkey of an
-        account without a password must be able to replace the password: it may become the only one.
-        ``has_other_way``: the account is linked with a user of the reverse proxy.
+        Authenticators that already have one of ``rows`` create no second passkey. An account without a
+        password may later have only one passkey. So each of its passkeys must be able to replace the
+        password. ``has_other_way``: the account is linked with a user of the reverse proxy.
         """
         handle = rows[0].user_handle if rows else secrets.token_bytes(32)
         stands_alone = not account.password_hash and account.source_id == LOCAL and not has_other_way
@@ -168,8 +168,8 @@ class Passkeys:
     def begin_registration(self, applicant: str, *, handle: bytes = b"") -> Begun:
         """Begin to create the passkey of an account that does not exist yet. The browser inserts its name.
 
-        ``applicant`` is the digest of the browser and of its link. ``handle`` is that of a passkey that the
-        authenticator created before, for an account that was refused: the new passkey replaces it.
+        ``applicant`` is the digest of the browser and its link. ``handle`` is the handle of a passkey that
+        was created for a rejected account; the new passkey replaces it.
         """
         handle = handle or secrets.token_bytes(32)
         options, state = self._server.register_begin(
@@ -190,7 +190,7 @@ class Passkeys:
     def begin_use(
         self, purpose: Purpose, browser: str, *, account_id: int = 0, rows: Sequence[PasskeyRow] = ()
     ) -> Begun:
-        """Begin to use a passkey: one of ``rows`` or, without rows, one that the authenticator stores."""
+        """Begin to use a passkey: one of ``rows``, or else any passkey that the authenticator stores."""
         needed = UserVerificationRequirement.PREFERRED if rows else UserVerificationRequirement.REQUIRED
         options, state = self._server.authenticate_begin(
             [_credential(row) for row in rows] or None, user_verification=needed
@@ -209,7 +209,7 @@ class Passkeys:
     async def finish_registration(
         self, db: Database, state: str, answer: str, *, applicant: str
     ) -> NewPasskey:
-        """Return the credential for a new account, which its owner has confirmed with a PIN or a finger.
+        """Return the credential for a new account. Its owner has confirmed it with a PIN or a fingerprint.
 
         Raises InvalidPasskey.
         """
@@ -248,7 +248,9 @@ class Passkeys:
         account_id: int = 0,
         verified: bool = False,
     ) -> PasskeyRow:
-        """Return the passkey that has signed the challenge. ``verified`` requires its owner's PIN or finger.
+        """Return the passkey that has signed the challenge.
+
+        ``verified`` requires its owner's PIN or fingerprint.
 
         Raises InvalidPasskey.
         """
@@ -302,20 +304,20 @@ class Passkeys:
 
 
 def browser_of(secret: str) -> str:
-    """Return the digest by which a ceremony is bound to the browser with that secret cookie."""
+    """Return the digest that binds a ceremony to the browser with this secret cookie."""
     return hashlib.sha256(f"ingot passkey {secret}".encode()).hexdigest()
 
 
 def applicant_of(secret: str, code: str) -> str:
-    """Return the digest of the browser with that secret cookie, and of the link that makes an account.
+    """Return the digest of the browser with this secret cookie, and of the registration link.
 
-    ``code`` is empty for a form without a link.
+    ``code`` is the code of the link; empty for a form without a link.
     """
     return browser_of(f"{secret} registers by {code}")
 
 
 def _fields(answer: str) -> Any:
-    """Return the response as JSON. Raises ValueError if it is too long or no JSON."""
+    """Return the response as parsed JSON. Raises ValueError if it is too long or not JSON."""
     if len(answer) > LONGEST_ANSWER:
         raise ValueError("the answer is too long")
     return json.loads(answer)
@@ -327,7 +329,7 @@ def _require_own_page(client_data: CollectedClientData) -> None:
 
 
 def _require_stored(response: RegistrationResponse) -> None:
-    """Raise ValueError if the browser says that the authenticator does not store the passkey."""
+    """Raise ValueError if the browser reports that the authenticator does not store the passkey."""
     results: Any = response.client_extension_results
     if (results.get("credProps") or {}).get("rk") is False:
         raise ValueError("the authenticator does not store the passkey")
@@ -359,7 +361,7 @@ def _challenge(state: dict[str, Any]) -> bytes:
 
 
 def _state(ceremony: Ceremony, *, verified: bool = False) -> dict[str, Any]:
-    """Return the state in the form that the library expects."""
+    """Return the state in the format that the library expects."""
     needed = UserVerificationRequirement.REQUIRED if verified else None
     text = base64.urlsafe_b64encode(ceremony.challenge).rstrip(b"=").decode()
     return {"challenge": text, "user_verification": needed}
@@ -370,7 +372,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _origin(public_url: str) -> str:
-    """Return the origin in the form of browsers: without the default port."""
+    """Return the origin as browsers send it, without the default port."""
     url = urlsplit(public_url)
     default = {"https": 443, "http": 80}.get(url.scheme)
     port = f":{url.port}" if url.port and url.port != default else ""

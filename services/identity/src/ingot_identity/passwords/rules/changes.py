@@ -1,4 +1,4 @@
-"""The use case of changing one's own password."""
+"""Change of the caller's own password."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
@@ -11,7 +11,10 @@ from ingot_identity.oauth2.rules import flow
 
 
 async def change_password(tx: Tx, presenter: Presenter, account: AccountRow, password_hash: str) -> None:
-    """Replace the password, unless ``account`` no longer has its present one. Raises Conflict, NotFound."""
+    """Replace the password, and end all sessions and grants of the account.
+
+    Raises NotFound, and Conflict if the password was changed since ``account`` was read.
+    """
     before = await lock_for_update(tx, account.id)
     if before.password_hash != account.password_hash:
         raise Conflict("the password was changed meanwhile")

@@ -1,4 +1,4 @@
-"""Passwords: argon2id in threads. Names that do not exist take equal time."""
+"""Hashing of passwords with argon2id in threads. Checks of unknown names take equally long."""
 
 import asyncio
 import secrets
@@ -47,7 +47,7 @@ class Passwords:
     async def matches(self, password: str, password_hash: str | None) -> bool:
         """True if ``password`` is correct.
 
-        Without ``password_hash`` it is wrong, and the check takes equally long.
+        False without ``password_hash``; the check takes equally long.
         """
         async with self._acquire_slot():
             matches = await asyncio.to_thread(
@@ -74,7 +74,7 @@ class Passwords:
 
 
 def unmatched_hash(hasher: PasswordHasher) -> str:
-    """Return a hash that no password matches, and that takes as long to check as one by ``hasher``.
+    """Return a hash that no password matches. Its check takes as long as for a hash by ``hasher``.
 
     Its digest is random, which is cheap: hashing a real password would slow every start.
     """

@@ -15,14 +15,14 @@ from ingot_identity.sources.store.tables import LOCAL
 
 
 class DirectorySignIn(NamedTuple):
-    """The account of a person whose password a directory has, and the id of that source."""
+    """The account of a person whose password a directory has verified, and the id of that directory."""
 
     account: AccountRow
     source_id: int
 
 
 class OtherPasswords(Protocol):
-    """Passwords that other systems have: the interface of ``directories``."""
+    """Passwords that other systems verify. ``directories`` implements this interface."""
 
     async def sign_in(
         self, name: str, account: AccountRow | None, password: str, address: str
@@ -40,16 +40,16 @@ class PasswordChecks:
     others: OtherPasswords
 
     async def matches(self, account: AccountRow, password: str) -> bool:
-        """True if it is the password of the account here, or at a directory that it is linked with.
+        """True if it is the account's local password, or its password at a linked directory.
 
-        A directory that does not answer accepts none. Raises Unavailable.
+        A directory that is unavailable accepts no password. Raises Unavailable.
         """
         is_own = await self.passwords.matches(password, account.password_hash)
         return is_own or await self.others.matches(account, password)
 
 
 async def has_password(db: Database, account: AccountRow) -> bool:
-    """True if the account has a password here, or at a directory."""
+    """True if the account has a local password, or is linked with an enabled directory."""
     if account.password_hash:
         return True
     async with db.read() as reader:
@@ -57,7 +57,7 @@ async def has_password(db: Database, account: AccountRow) -> bool:
 
 
 async def has_only_passkeys(db: Database, account: AccountRow) -> bool:
-    """True if the account is of this site, and has passkeys in place of a password."""
+    """True if the account is local, and has passkeys instead of a password."""
     if account.source_id != LOCAL or await has_password(db, account):
         return False
     async with db.read() as reader:
@@ -67,7 +67,7 @@ async def has_only_passkeys(db: Database, account: AccountRow) -> bool:
 async def require_password(
     db: Database, checks: PasswordChecks, account: AccountRow, password: str, *, field: str, address: str
 ) -> None:
-    """Raise Invalid, which names ``field``, for a wrong password; TooManyRequests after too many."""
+    """Raise Invalid for ``field`` if the password is wrong, and TooManyRequests after too many failures."""
     async with checks.throttle.attempt(account.login, address) as attempt:
         attempt.succeeded = await checks.matches(account, password)
     if not attempt.succeeded:
@@ -76,7 +76,10 @@ async def require_password(
 
 
 async def audit_failure(db: Database, account: AccountRow | None, address: str, wrong: str) -> None:
-    """Record a failed sign-in. A name without an account is omitted: people type passwords there, too."""
+    """Record a failed sign-in. ``wrong`` is the kind of credential that was wrong.
+
+    A name without an account is not recorded, because people may type a password there.
+    """
     async with db.transaction() as tx:
         subject = f"user {account.login}" if account else "user"
         await add_entry(tx, Actor(address=address), "sign_in.fail", subject, {"wrong": wrong})

@@ -9,7 +9,10 @@ from ingot_identity.passwords.store import ExpiringValues
 
 
 class NetworkQuota:
-    """A limit of ``most`` requests per purpose and network. It resets ``WINDOW`` seconds after the last."""
+    """A limit of ``most`` requests per purpose and network.
+
+    It resets ``WINDOW`` seconds after the last accepted request.
+    """
 
     def __init__(self, values: ExpiringValues, *, most: int) -> None:
         self._values, self._most = values, most

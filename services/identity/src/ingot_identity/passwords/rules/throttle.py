@@ -2,10 +2,10 @@
 
 Failures are counted for the pair of name and address, for the name alone, and for the address alone. For IPv6
 the network of the customer counts, because a customer has very many addresses. Names without an account count
-as well: the wait must not reveal accounts. A user's login and email address are two names: counted together,
-the wait for one would reveal that the other belongs to it. An attempt counts before its password is checked.
-So concurrent attempts see each other, also on different replicas: the shared values change all counters of an
-attempt in one step.
+as well: the wait must not reveal accounts. A user's login and email address are two names. If they were
+counted together, the wait for one would reveal that the other belongs to it. An attempt counts before its
+password is checked. So concurrent attempts see each other, also on different replicas: the shared values
+change all counters of an attempt in one step.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ LONGEST_WAIT = 60.0
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Consecutive failed or running attempts, and the time of the next allowed one."""
+    """Consecutive failed or running attempts, and the time of the next allowed attempt."""
 
     count: int = 0
     next_at: float = 0.0
@@ -49,14 +49,14 @@ class _Reservation(NamedTuple):
 
 
 class Attempt:
-    """A sign-in by password. It counts as failed unless ``succeeded`` is set."""
+    """A sign-in with a password. It counts as failed unless ``succeeded`` is set."""
 
     def __init__(self) -> None:
         self.succeeded = False
 
 
 class SignInThrottle:
-    """Allows attempts, one at a time for a name and an address. It refuses before a password is checked."""
+    """Allows attempts, one at a time for a name and an address. Rejects early attempts before the check."""
 
     def __init__(self, values: ExpiringValues, *, free: int) -> None:
         self._values, self._free = values, free
@@ -66,7 +66,8 @@ class SignInThrottle:
     async def attempt(self, name: str, address: str) -> AsyncIterator[Attempt]:
         """Enter this around the check of a password. Raises TooManyRequests if the attempt is too early.
 
-        An exception inside the block means that the password was not checked. Such an attempt does not count.
+        An exception inside the block means that the password was not checked. The attempt is not counted
+        then.
         """
         counters = self._counters(name.lower(), address)
         # Without the lock, concurrent attempts with the right password would count against each other.
@@ -161,5 +162,5 @@ def _fewer(present: Failures, attempts: int, reservation: _Reservation) -> Failu
 
 
 def _key(*parts: str) -> str:
-    """Return a digest as the key, because names come from clients and may have any length."""
+    """Return the digest of the parts as a key. Names come from clients and may have any length."""
     return "sign-in:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()

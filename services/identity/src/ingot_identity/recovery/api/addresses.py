@@ -1,6 +1,6 @@
-"""The page behind the link that confirms an address.
+"""The page that confirms an address, linked from a mail.
 
-Opening it changes nothing, because programs open the links of mails, too. The owner has to press a button.
+Opening it changes nothing, because mail scanners open links, too. The owner must press a button.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ Page = Response[Any]
 
 @get(CONFIRM, policy=anyone(), include_in_schema=False)
 async def confirmation_form(request: IdentityRequest) -> Page:
-    """Return the form that confirms an address of the signed-in account; without one, the sign-in page."""
+    """Return the form that confirms an address of the signed-in account, or the sign-in page."""
     browser = Browser(request)
     session = await browser.session()
     code = request.query_params.get("code", "")

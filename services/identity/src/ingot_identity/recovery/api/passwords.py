@@ -58,7 +58,7 @@ async def request_reset(request: IdentityRequest) -> Page:
 
 @get(RESET, policy=anyone(), include_in_schema=False)
 async def new_password_form(request: IdentityRequest) -> Page:
-    """Return the form for the new password of the account of a link."""
+    """Return the form to set a new password for the account of a link."""
     browser, code = Browser(request), request.query_params.get("code", "")
     async with request.db.read() as db:
         reset = await recovery.find_reset(db, request.part(MessageComponents).messages, code)
@@ -69,7 +69,7 @@ async def new_password_form(request: IdentityRequest) -> Page:
 
 @post(RESET, policy=anyone(), include_in_schema=False, status_code=303)
 async def set_password(request: IdentityRequest) -> Page:
-    """Set the new password of the account of a link. The person signs in with it afterwards."""
+    """Set a new password for the account of a link. The user then signs in with it."""
     browser, messages = Browser(request), request.part(MessageComponents).messages
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
