@@ -1,7 +1,7 @@
 """Event handlers that record activities.
 
-repos consumes its own events here, and those of issues and identity. So the requests that emit these events
-do not wait for the table.
+They handle events of repos itself, of issues and of identity. So the requests that emit these events do not
+wait for the table.
 """
 
 from collections.abc import Mapping

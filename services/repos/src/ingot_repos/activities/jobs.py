@@ -8,7 +8,7 @@ from ingot_repos.activities import store
 
 
 class ActivitySweep:
-    """Removes activities that are older than ``keep``."""
+    """A sweep that removes activities older than ``keep``."""
 
     def __init__(self, database: Database, keep: timedelta) -> None:
         self._db, self._keep = database, keep

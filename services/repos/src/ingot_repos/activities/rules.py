@@ -57,7 +57,7 @@ def of_creation(event: RepositoryCreated) -> NewActivity:
 
 
 def of_edit(event: RepositoryEdited) -> NewActivity | None:
-    """Return the activity for a new name or owner of a repository.
+    """Return the activity for a new name or owner of a repository; None for other changes.
 
     It does not name the former owner, because readers of the repository may not be allowed to see that
     account.
@@ -75,7 +75,10 @@ def of_edit(event: RepositoryEdited) -> NewActivity | None:
 
 
 def of_push(event: PushReceived) -> NewActivity | None:
-    """Return the activity for a moved branch or tag; None for a tag that moved, and for other refs."""
+    """Return the activity for a created, moved or deleted branch, or a created or deleted tag.
+
+    None for other refs, and for a moved tag. In a mirror, a moved tag has an activity, too.
+    """
     is_branch = event.ref.startswith(BRANCHES)
     if not is_branch and not event.ref.startswith(TAGS):
         return None
@@ -99,7 +102,7 @@ def of_push(event: PushReceived) -> NewActivity | None:
 
 
 def _kind_of_push(event: PushReceived, *, is_branch: bool) -> str:
-    """Return the kind of an activity for a push; empty for a tag that moved."""
+    """Return the kind of an activity for a push; empty for a moved tag, except in a mirror."""
     if event.repository.mirror:
         if event.after == ZERO_OID:
             return "mirror_sync_delete"
@@ -150,7 +153,7 @@ _OF_REVIEWS = {
 
 
 def of_issue(event: IssueChanged) -> NewActivity | None:
-    """Return the activity of an opened, closed or reopened issue."""
+    """Return the activity of an opened, closed or reopened issue; None for other changes."""
     kind = _OF_ISSUES.get(event.action)
     if kind is None:
         return None
@@ -165,7 +168,7 @@ def of_issue(event: IssueChanged) -> NewActivity | None:
 
 
 def of_pull(event: PullRequestChanged) -> NewActivity | None:
-    """Return the activity of an opened, merged, closed or reopened pull request."""
+    """Return the activity of an opened, merged, closed or reopened pull request; None for other changes."""
     kind, pull = _OF_PULLS.get(event.action), event.pull_request
     if kind is None:
         return None
@@ -198,7 +201,7 @@ def of_comment(event: CommentChanged) -> NewActivity | None:
 
 
 def of_review(event: ReviewChanged) -> NewActivity | None:
-    """Return the activity of a submitted or dismissed review."""
+    """Return the activity of a submitted or dismissed review; None for other changes."""
     kind = "pull_review_dismissed" if event.action == "dismissed" else ""
     if event.action == "submitted":
         kind = _OF_REVIEWS.get(event.review.state, "")

@@ -1,6 +1,6 @@
 """The table of activities, and SQL for feeds and heatmaps.
 
-A reader gets the activities of repositories and units that they may read now.
+Readers get only activities in repositories and units that they may read now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -125,7 +125,7 @@ class _CountedRow(ActivityRow, TotalRow):
 
 
 class SlotRow(TypedRow):
-    """The number of activities in a period of SLOT_SECONDS."""
+    """The number of activities in a period of SLOT_SECONDS. ``slot`` counts the periods since 1970."""
 
     slot: int
     contributions: int

@@ -37,7 +37,7 @@ OnlyPerformedBy = Annotated[bool, QueryParameter(name="only-performed-by")]
 async def list_user_feed(
     request: RepositoryRequest, only_performed_by: OnlyPerformedBy = False, date: str = ""
 ) -> Response[list[Activity]]:
-    """List activities of a user, and of others in the repositories that the user watches, the latest first.
+    """List activities of a user and in repositories that the user watches, the latest first.
 
     - `only-performed-by`: only activities of the user.
     - `date`: only activities of that day, in UTC.
@@ -111,7 +111,10 @@ async def list_team_feed(request: RepositoryRequest, date: str = "") -> Response
     tags=["repository"],
 )
 async def list_repository_feed(request: RepositoryRequest, date: str = "") -> Response[list[Activity]]:
-    """List activities in a repository, the latest first. With `date`, only those of that day, in UTC."""
+    """List activities in a repository, the latest first.
+
+    With `date`, only activities of that day, in UTC.
+    """
     return await _page_of(request, store.OF_REPOSITORY, date, repository_id=request.resource.id)
 
 
@@ -142,7 +145,10 @@ def _reader(principal: Principal) -> ActivityReader:
 
 
 def _period(date: str) -> tuple[datetime, datetime]:
-    """Return the beginning and the end of the day in the query. Raises Invalid."""
+    """Return the start of a day and of the next day, in UTC. Raises Invalid.
+
+    An empty ``date`` means all time.
+    """
     if not date:
         return ALWAYS
     refusal = Invalid.field("date", "format", "is no date such as 2026-01-31")

@@ -1,4 +1,4 @@
-"""Activities in the form of the API."""
+"""Conversion of activities into API responses."""
 
 from datetime import datetime
 from typing import Any
@@ -46,7 +46,7 @@ class UserHeatmapData(msgspec.Struct, frozen=True):
 
 
 def activity_view(presenter: Presenter, row: ActivityRow, repository: Repository, user_id: int) -> Activity:
-    """Return an activity for responses. ``user_id`` is the account of the feed; with 0 it is the actor."""
+    """Return an activity for responses. ``user_id`` is the account of the feed; 0 stands for the actor."""
     details = msgspec.json.decode(row.details, type=Details)
     actor = presenter.joined_user(row.actor_id, row)
     return Activity(
