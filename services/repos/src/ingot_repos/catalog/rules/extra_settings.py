@@ -1,8 +1,9 @@
 """Settings of a repository that are stored as JSON in the column ``inert_settings``.
 
-Most have no effect, such as those of projects. Issues uses ``default_update_style``, ``allow_manual_merge``,
-``autodetect_manual_merge`` and ``internal_tracker``. Merges use ``ignore_whitespace_conflicts``, and checks
-of signatures use ``trust_model``. The column is named after an earlier release, which used none of them.
+Most have no effect, such as ``has_projects``. The service issues uses ``default_update_style``,
+``allow_manual_merge``, ``autodetect_manual_merge`` and ``internal_tracker``. Merges use
+``ignore_whitespace_conflicts``. Checks of signatures use ``trust_model``. The column has its name from an
+earlier release, which used none of them.
 """
 
 from typing import Literal

@@ -42,7 +42,7 @@ def title_of(address: str) -> str:
 
 
 def file_of(address: str) -> str:
-    """Return the file in which a page of this address is written."""
+    """Return the name of the file in which a page with this address is stored."""
     if address.endswith(SUFFIX):
         return _clean(unquote(address))
     escaped = _escaped(_unescaped(address), is_marked=address.endswith(_MARK))
@@ -50,7 +50,10 @@ def file_of(address: str) -> str:
 
 
 def files_of(address: str) -> Sequence[str]:
-    """Return the names of files that may hold a page; the first existing one counts. git may push any."""
+    """Return the possible names of a page's file. The first existing file is the page.
+
+    A git push may use any of these names.
+    """
     names = (
         address + SUFFIX,
         file_of(address),
@@ -70,7 +73,7 @@ def address_of_file(name: str) -> str | None:
 
 
 def require_free_name(address: str) -> None:
-    """Raise BadRequest if no page may have this address."""
+    """Raise BadRequest if the address is reserved, or its file name is longer than ``MOST_BYTES`` bytes."""
     if title_of(address) in RESERVED:
         raise BadRequest(f"title: {title_of(address)!r} is reserved")
     if len(file_of(address).encode()) > MOST_BYTES:

@@ -76,7 +76,7 @@ class _IdRow(TypedRow):
 
 
 async def list_copied(db: Executor, ids: Collection[int]) -> list[int]:
-    """Return the ids of those accounts that have a copy."""
+    """Return the ids of accounts that have a copy, among ``ids``."""
     statement = select(account.c.id).where(any_of(account.c.id, "ids"))
     return [row.id for row in await fetch_all(db, statement, _IdRow, ids=list(ids))]
 
@@ -114,7 +114,10 @@ async def list_granted_only(db: Executor, ids: Collection[int]) -> list[int]:
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
-    """Return at most ``BATCH`` ids beyond ``after`` of copies that were made before profiles were copied."""
+    """Return ids of copies without profile columns: at most ``BATCH``, greater than ``after``.
+
+    These copies were made before profiles were copied.
+    """
     is_older = or_(account.c.profile.is_(None), account.c.hide_activity.is_(None))
     statement = select(account.c.id).where(is_older, account.c.id > after)
     return list((await db.execute(statement.order_by(account.c.id).limit(BATCH))).scalars())
@@ -160,7 +163,7 @@ async def pusher_and_authors(
 
 
 async def remove(tx: Executor, account_id: int) -> None:
-    """Remove a deleted account and its collaborations.
+    """Delete the copy of a deleted account, and its collaborations.
 
     The copy stays, inactive and without a login, while the account owns repositories.
     """

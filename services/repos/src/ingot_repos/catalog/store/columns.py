@@ -49,15 +49,16 @@ _COUNT = PreparedWrite(
 
 
 async def count_branches(db: Executor, repository_id: int) -> None:
-    """Store the number of branches in the ledger."""
+    """Set ``branch_count`` of a repository to the number of its branches in the ledger."""
     await _COUNT.run(db, of=repository_id)
 
 
 async def fill(db: Executor, after: int) -> int | None:
-    """Fill columns of at most ``BATCH`` rows with ids beyond ``after``. Return the last id, or None if done.
+    """Fill missing values in at most ``BATCH`` rows with ids above ``after``.
 
-    Licences are not in the database (see `list_without_licenses`). Locked rows are skipped until the next
-    call: waiting for one row while holding locks on others could block every writer.
+    Return the last id, or None if no row was filled. Licences are read from git instead (see
+    `list_without_licenses`). Locked rows are skipped until the next call: waiting for one row while holding
+    locks on others could block every writer.
     """
     row = repository.c
     is_older = or_(row.branch_count.is_(None), and_(row.archived, row.archived_at.is_(None)))
@@ -79,7 +80,7 @@ async def fill(db: Executor, after: int) -> int | None:
 
 
 async def list_without_licenses(db: Executor, shard: str, after: int) -> Sequence[UnreadRow]:
-    """Return at most ``BATCH`` repositories of a shard with unread licences, with ids beyond ``after``."""
+    """Return repositories of a shard with unread licences: at most ``BATCH``, with ids above ``after``."""
     row = repository.c
     is_unread = row.licenses.is_(None), row.shard == shard, row.state == RepositoryState.READY
     statement = select(row.id, row.default_branch).where(*is_unread, row.id > after)

@@ -1,6 +1,6 @@
-"""The table of the numbers of repositories, and its SQL.
+"""The table with the numbers of repositories, and its SQL.
 
-Triggers write it (migration 0030), so no list has to count them.
+Triggers write it (migration 0030), so lists do not have to count repositories.
 """
 
 from functools import cache
@@ -52,10 +52,10 @@ _NONE: ColumnElement[int] = literal_column("0", BigInteger)
 
 
 async def count_visible(db: Executor, viewer: Viewer) -> int:
-    """Count the repositories that the viewer may see.
+    """Return the number of repositories that the viewer may see.
 
-    Counters give the number of open repositories. Closed repositories that the viewer may see are counted row
-    by row.
+    Repositories that every viewer of this kind may see are counted in the table. Other repositories that the
+    viewer may see are counted row by row.
     """
     row = await _visible_count(viewer.kind).first(db, **viewer.values())
     return max(0, row.total) if row is not None else 0
@@ -84,9 +84,10 @@ def _is_open(
 
 
 def _more(viewer: ViewerKind) -> ColumnElement[int]:
-    """Return the number of repositories that the viewer may see by grants only, as an expression.
+    """Return an expression: the number of repositories that the viewer may see only by a grant.
 
-    Three indexes find them.
+    A grant is a membership, a collaboration, a team or the list of a restricted token. Three indexes find
+    them.
     """
     if _sees_all(viewer) or not viewer.signed_in:
         return _NONE
@@ -107,12 +108,12 @@ def _more(viewer: ViewerKind) -> ColumnElement[int]:
 
 
 async def add_up(tx: Tx) -> int:
-    """Add up the counts of the triggers. See `noted_counts.add_up`."""
+    """Merge the rows that the triggers wrote. See `noted_counts.add_up` for the result."""
     return await noted_counts.add_up(tx, repository_count, lock=_LOCK)
 
 
 async def recount(tx: Tx) -> None:
-    """Count all repositories again; write one row for each kind.
+    """Count all repositories again, and write one row for each kind.
 
     The counts of the triggers may be wrong by one: a change of an owner's visibility and the creation of a
     repository do not wait for each other.

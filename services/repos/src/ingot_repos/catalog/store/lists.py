@@ -29,10 +29,10 @@ class _IdRow(TypedRow):
 
 
 class RepositoryList:
-    """An ordered list of the repositories that meet a condition. Viewers get only those that they may see.
+    """An ordered list of repositories that meet a condition. Viewers get only what they may see.
 
-    Values are parameters: statements are built once for each kind of viewer, since building costs more than
-    running.
+    Values are parameters. So statements are built once for each kind of viewer, because building costs more
+    than running.
     """
 
     def __init__(self, condition: ColumnElement[bool], *order: Any, count_at_most: int | None = None) -> None:
@@ -61,7 +61,7 @@ class RepositoryList:
 
 
 async def list_visible_ids(db: Executor, viewer: Viewer, ids: Collection[int]) -> list[int]:
-    """Return the ids, among ``ids``, of repositories that the viewer may see, in order."""
+    """Return the sorted ids of repositories among ``ids`` that the viewer may see."""
     return [row.id for row in await _visible_ids(viewer.kind).all(db, ids=list(ids), **viewer.values())]
 
 

@@ -1,6 +1,7 @@
 """The tables of mirrors and their remotes; SQL for the schedule and the last sync of a mirror.
 
-The tables belong to mirrors and remotes, which write them. Every repository is shown with its mirror.
+Mirrors and remotes own the tables and write them. They are here because every repository is shown with its
+mirror.
 """
 
 from collections.abc import Collection
@@ -105,7 +106,10 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, MirrorWithUr
 
 
 async def overdue(db: Executor, shard: str) -> tuple[datetime | None, int]:
-    """Return the due time of the most overdue mirror, and the number of mirrors whose last sync failed."""
+    """Return the earliest due time of a shard's mirrors, and the number of mirrors whose last sync failed.
+
+    The time is None if no sync is scheduled. Archived repositories are ignored.
+    """
     of_shard = mirror.join(repository, repository.c.id == mirror.c.repository_id)
     statement = (
         select(

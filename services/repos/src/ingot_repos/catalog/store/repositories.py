@@ -47,8 +47,8 @@ from ingot_repos.catalog.store.viewers import IS_CREATED, NOBODY, Viewer, Viewer
 class RepositoryRow(TypedRow):
     """A repository, its owner, and the grants of one viewer.
 
-    ``mode`` is the mode of the viewer's collaboration. ``granted`` are the ids, separated by commas, of the
-    viewer's teams that have a grant for the repository. ``recipient_id`` is the account that has to answer a
+    ``mode`` is the mode of the viewer's collaboration. ``granted`` has the ids of the viewer's teams with a
+    grant for the repository, separated by commas. ``recipient_id`` is the account that must answer a pending
     transfer.
     """
 
@@ -302,7 +302,7 @@ _OF = repository.c.id == bindparam("of", type_=BigId)
 
 @lru_cache(maxsize=128)
 def _change(names: tuple[str, ...]) -> PreparedWrite:
-    """Return the write for a combination of columns. Callers use few of the possible combinations."""
+    """Return the UPDATE of these columns. It is cached, because callers use few combinations."""
     values = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
     return PreparedWrite(update(repository).where(_OF).values(values))
 

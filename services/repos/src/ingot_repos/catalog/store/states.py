@@ -1,4 +1,4 @@
-"""Values of columns with a small set of words, as they are stored."""
+"""Enumerations for columns, with their stored values."""
 
 from enum import StrEnum
 

@@ -1,11 +1,12 @@
 """Tables that nearly all subjects read.
 
-``account`` has copies of identity's accounts, with the columns that repos reads. Events write them; a missing
-copy is fetched on request. ``former_name`` has the names that a repository had, until another one takes them.
-``collaboration`` and ``team_grant`` belong to access, ``transfer`` to repositories and ``ref`` to pushes.
-These subjects write them. The tables are here because every list of repositories reads them. ``ref`` is the
-ledger: each branch and tag with the commit that was last announced. Other tables are in the store of their
-subject.
+``account`` has copies of identity's accounts, with the columns that repos reads. Events update the copies. A
+missing copy is fetched on request. ``former_name`` has the former names of repositories until other
+repositories take them. ``ref`` is the ledger: each branch and tag with the commit that was last announced.
+
+``collaboration`` and ``team_grant`` belong to access, ``transfer`` to repositories, and ``ref`` to pushes.
+These subjects write them. The tables are here because every list of repositories reads them. Other tables are
+in the store of their subject.
 """
 
 from sqlalchemy import (

@@ -1,4 +1,4 @@
-"""The table of the times at which repositories were packed and checked, and its SQL.
+"""The table with the last pack and the last check of each repository, and its SQL.
 
 The table belongs to upkeep. Pushes and moves between shards use it as well.
 """
@@ -49,7 +49,7 @@ class HealthRow(TypedRow):
 
 
 class DamageRow(TypedRow):
-    """A damaged repository; ``owner_login`` is None while the account has no copy."""
+    """A damaged repository. ``owner_login`` is None while the account has no copy."""
 
     repository_id: int
     name: str
@@ -66,10 +66,10 @@ def _on_shard(shard: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 async def list_to_pack(db: Executor, shard: str, *, packed_before: datetime, most: int) -> Sequence[int]:
-    """Return the ids of repositories to pack, those with the most pushes first.
+    """Return the ids of repositories to pack, the repositories with the most pushes first.
 
     A repository is due after ``WRITES`` pushes, and after one push if it was packed before ``packed_before``.
-    It is also due when objects may be pruned. Repositories that are about to move are left out.
+    It is also due when objects may be pruned. Repositories that a move has locked are skipped.
     """
     due = or_(
         _UNPACKED >= WRITES,

@@ -36,7 +36,7 @@ NOBODY = ViewerKind()
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The caller in SQL.
+    """The caller of a request, for conditions in SQL.
 
     ``inside`` are the caller's organizations. ``entire`` are the organizations in which the caller sees every
     repository. For repositories outside ``restricted_to`` the caller counts as anonymous. With
@@ -94,7 +94,7 @@ def visible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
 
 
 def accessible(kind: ViewerKind, name: str = "viewer") -> ColumnElement[bool]:
-    """Return the condition for repositories that the viewer owns or reaches by organization or grant."""
+    """Return the condition for repositories that the viewer owns, or reaches by a membership or grant."""
     of_viewer = collaboration.c.user_id == bindparam(f"{name}_id", type_=BigId)
     ways: list[ColumnElement[bool]] = [
         any_of(repository.c.owner_id, f"{name}_entire"),
