@@ -13,7 +13,7 @@ from ingot_repos.protection.store import BranchProtectionRow, branch_protection
 
 
 class _RuleOrLoginRow(BranchProtectionRow):
-    """A protection rule with ``login`` None, or an address with its login and no columns of a rule."""
+    """A protection rule, or an email address and its login. ``login`` is None in rows of rules."""
 
     email: str
     login: str | None

@@ -1,4 +1,4 @@
-"""Reads branches from git."""
+"""Routes that read branches."""
 
 from typing import Any
 

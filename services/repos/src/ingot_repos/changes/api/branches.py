@@ -1,4 +1,4 @@
-"""Creates, moves, renames and deletes branches."""
+"""Routes that create, move, rename and delete branches."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ Sha = Annotated[str, msgspec.Meta(max_length=40)]
 
 
 class CreateBranch(msgspec.Struct, kw_only=True):
-    """A new branch. `old_ref_name` is a branch, a tag or a commit; `old_branch_name` is a branch."""
+    """A new branch at `old_ref_name` (a branch, a tag or a commit) or at `old_branch_name` (a branch)."""
 
     new_branch_name: Name
     old_ref_name: Name = ""

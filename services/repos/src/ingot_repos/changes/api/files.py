@@ -1,4 +1,4 @@
-"""Creates, changes and deletes files of a branch; applies patches and reverts commits."""
+"""Routes that change files of a branch, apply patches and revert commits."""
 
 import binascii
 from base64 import b64decode
@@ -51,7 +51,7 @@ class CommitDates(msgspec.Struct, kw_only=True):
 
 
 class CommitOptions(msgspec.Struct, kw_only=True):
-    """Options of a commit. `new_branch` is created for the commit; `force_push` overwrites a branch."""
+    """Options of a commit. `new_branch` is created for it; `force_push` overwrites an existing one."""
 
     message: Text = ""
     branch: Name = ""
@@ -96,7 +96,7 @@ class DeleteFile(CommitOptions, kw_only=True):
 
 
 class ChangeFileOperation(msgspec.Struct, kw_only=True):
-    """A change of one file in a commit of several. `upload` creates a file or overwrites it."""
+    """A change of one file in a list. `upload` creates a file or overwrites it."""
 
     operation: Literal["create", "update", "upload", "rename", "delete"]
     path: Description
@@ -116,11 +116,11 @@ class ApplyPatch(CommitOptions, kw_only=True):
 
 
 class RevertCommit(CommitOptions, kw_only=True):
-    """A request to revert a commit. Without `message` git's own message names the reverted commit."""
+    """A request to revert a commit. By default, the message is in the format of `git revert`."""
 
 
 class FileResponse(msgspec.Struct):
-    """The result of a change of one file. ``content`` is None for a deleted file."""
+    """The result of a change. ``content`` is null for a deleted file, a patch and a revert."""
 
     content: ContentsResponse | None
     commit: FileCommit
@@ -213,7 +213,7 @@ async def update_file(
     status_code=201,
 )
 async def apply_patch(request: RepositoryRequest, data: ApplyPatch) -> FileResponse:
-    """Commit a patch, if it applies to the current branch."""
+    """Commit a patch, if it applies to the tip of the branch."""
     patch = data.content.encode()
     prepared = await _commit(request, data, [], prepare=partial(prepare_patch, patch=patch))
     return await _response(request, prepared, None)

@@ -1,4 +1,4 @@
-"""Tags of commits, and tag objects."""
+"""Routes for tags and tag objects."""
 
 from datetime import UTC
 

@@ -1,4 +1,4 @@
-"""Creates, moves, renames and deletes branches for API requests, with the rules of a push."""
+"""Changes of branches for API requests: create, move, rename and delete, with the checks of a push."""
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotFound
@@ -15,7 +15,7 @@ from ingot_repos.pushes.rules.ref_updates import RefUpdates
 
 
 class BranchEditor:
-    """Changes branches of one repository for one caller."""
+    """An editor of branches of one repository, for one caller."""
 
     def __init__(
         self, database: Database, storage: Storage, presenter: Presenter, updates: RefUpdates
@@ -31,7 +31,10 @@ class BranchEditor:
         await self._apply(RefChange(BRANCHES + name, ZERO_OID, commit))
 
     async def move(self, name: str, target: str, expected: str, *, force: bool) -> None:
-        """Move a branch to a commit; without ``force`` only forward. Raises NotFound, Conflict, Invalid."""
+        """Move a branch to a commit; without ``force`` only forward.
+
+        If ``expected`` is not empty, the branch must be at that commit. Raises NotFound, Conflict, Invalid.
+        """
         tip = await self._existing_tip(name)
         if expected and expected.lower() != tip:
             raise Invalid.field("old_commit_id", "moved", "is not the current commit of the branch")
@@ -55,10 +58,10 @@ class BranchEditor:
         return tip
 
     async def rename(self, name: str, new_name: str, *, may_move_default: bool) -> None:
-        """Rename a branch; a default branch stays the default. Raises NotFound, Invalid, Denied, Conflict.
+        """Rename a branch. A default branch stays the default.
 
         The refs move first, then the row changes. If the process dies in between, the default branch does not
-        exist, and a user can set it again.
+        exist, and a user can set it again. Raises NotFound, Invalid, Denied, Conflict.
         """
         row = self._updates.row
         names.check_branch(new_name, field="name")

@@ -1,4 +1,4 @@
-"""Commits files to a branch for API requests without losing concurrent changes; reverts commits."""
+"""Commits that change files or revert commits for API requests. Concurrent changes are not lost."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ _VERBS = {"create": "Add", "upload": "Add", "update": "Update", "rename": "Renam
 
 
 class CommitIdentity(msgspec.Struct, frozen=True):
-    """Name, email address and time of an author or committer; the caller's values replace empty fields."""
+    """Name, email address and time of an author or committer. Empty fields get the caller's values."""
 
     name: str = ""
     email: str = ""
@@ -60,7 +60,7 @@ Prepare = Callable[..., PreparedCommit]
 
 
 class FileEditor:
-    """Changes files of one repository for one caller."""
+    """An editor of files of one repository, for one caller."""
 
     def __init__(self, storage: Storage, updates: RefUpdates, signer: Signer | None) -> None:
         self._storage, self._updates, self._signer = storage, updates, signer
@@ -68,10 +68,10 @@ class FileEditor:
     async def commit(
         self, request: CommitRequest, changes: Sequence[FileChange], prepare: Prepare = prepare_commit
     ) -> PreparedCommit:
-        """Commit changes on top of the current branch. Raises Invalid, NotFound, Conflict, Denied.
+        """Commit changes on top of the current branch.
 
-        If the branch moves at the same time, the changes are applied again on the new tip. Raises
-        RepositoryDamaged if an object is missing.
+        If the branch moves at the same time, the changes are applied again on the new tip. Raises Invalid,
+        NotFound, Conflict, Denied, and RepositoryDamaged if an object is missing.
         """
         new = self._new_commit(request, changes)
         repository_id = self._updates.row.id
