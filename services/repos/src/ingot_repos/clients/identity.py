@@ -47,7 +47,7 @@ class HttpIdentity:
             raise error.unavailable("identity") from error
 
     async def import_team(self, organization_id: int, new: ImportTeam) -> ImportedTeam:
-        """Create the team of an import, or find it, and add members.
+        """Create the team of an import unless it exists, and add members.
 
         Raises Unavailable if identity runs an older release.
         """
@@ -68,8 +68,7 @@ class HttpIdentity:
     async def renewed(self, principal: Principal) -> Principal:
         """Return the current state of ``principal``.
 
-        Raises NotFound when its credential is no longer valid, and Denied for the reasons of
-        ``owner_of_ssh_key``.
+        Raises NotFound if its credential is no longer valid, and Denied if its user may not sign in.
         """
         old = RenewPrincipal(id=principal.id, credential=principal.credential)
         return await self._peer.post("/internal/principals", old, Principal)
@@ -83,7 +82,7 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/ssh-keys?{query}", SshKeyOwner)
 
     async def signature_keys(self, query: FindSignatureKeys) -> list[SignatureKey]:
-        """Return those keys of the query that belong to an account."""
+        """Return the keys of the query that belong to an account."""
         return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
@@ -99,7 +98,7 @@ class HttpIdentity:
     ) -> list[Team]:
         """Return teams of an organization, the owners first, then by name.
 
-        Selects teams by name, by ids, or with ``everywhere`` teams that have all repositories.
+        Selects teams by name or ids. With ``everywhere``, selects the teams that have all repositories.
         """
         query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
@@ -159,7 +158,10 @@ class HttpIdentity:
         return await self._peer.get(f"/internal/invitations?{urlencode({'code': code})}", LinkedInvitation)
 
     async def accept_invitation(self, code: InvitationCode) -> LinkedInvitation:
-        """End the link of an invitation to a repository. Raises Denied if the inviter has lost access."""
+        """Invalidate the link of an invitation to a repository. Return the invitation.
+
+        Raises Denied if the inviter has lost access.
+        """
         return await self._peer.post("/internal/repository-invitations", code, LinkedInvitation)
 
     async def own(self, repository_id: int, ownership: Ownership) -> None:
