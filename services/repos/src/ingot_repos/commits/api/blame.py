@@ -26,10 +26,10 @@ from ingot_repos.commits.store import authors as commit_authors
 
 
 class BlameCommit(msgspec.Struct):
-    """A commit that some lines come from. ``author`` is the account with the author's address.
+    """A commit that last changed some lines. ``author`` is the account with the author's address.
 
-    ``path`` is the file in that commit. ``previous_sha`` and ``previous_path`` are its earlier version; empty
-    for a new file.
+    ``path`` is the file in that commit. ``previous_sha`` and ``previous_path`` name its earlier version;
+    empty for a new file.
     """
 
     sha: str

@@ -169,9 +169,10 @@ async def get_commit(
 ) -> Response[Any]:
     """Get one commit. With `.diff` or `.patch` after its id, get its changes as text.
 
-    With `page` a diff has the changes of some files, and `X-Total-Count` counts all changed files.
-    `whitespace` hides changes of whitespace: `ignore-all`, `ignore-change` (of its amount) or `ignore-eol`
-    (at the ends of lines). With `only_id` the name is an abbreviated id, even if a branch or tag has it.
+    With `page`, a diff has the changes of one page of files, and `X-Total-Count` counts all changed files.
+    `whitespace` ignores changes in white space: `ignore-all` all, `ignore-change` changes in its amount,
+    `ignore-eol` changes at line ends. With `only_id`, the name is an id or an abbreviated id, even if a
+    branch or tag has this name.
     """
     info, signature, form = await _commit_and_form(request, request.rest_of_path(7), only_id=only_id)
     if form == ".diff" and "page" in request.query_params:
@@ -187,10 +188,10 @@ async def get_commit(
 async def _commit_and_form(
     request: RepositoryRequest, name: str, *, only_id: bool
 ) -> tuple[CommitInfo, CommitSignature | None, str]:
-    """Return the commit with a name, its signature, and the suffix that requests it as text.
+    """Return the named commit, its signature, and the suffix that requests it as text.
 
-    A branch `x.diff` comes before `x`. A full id with a suffix always means the text of that commit. Raises
-    NotFound.
+    The suffix is empty without such a request. A branch `x.diff` comes before the text of `x`. A full id with
+    a suffix always means the text of that commit. Raises NotFound.
     """
     suffix = next((suffix for suffix in TEXT_SUFFIXES if name.endswith(suffix)), "")
     stem = name.removesuffix(suffix)
@@ -280,7 +281,7 @@ def _seconds(field: str, text: str) -> int | None:
 
 
 def _older_headers(listed: HistoryPage, page: Any) -> dict[str, str]:
-    """Return headers with page facts that older releases sent in lists of commits."""
+    """Return the paging headers that older releases sent with lists of commits."""
     return {
         "X-Page": str(page.number),
         "X-PerPage": str(page.limit),

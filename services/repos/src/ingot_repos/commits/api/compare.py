@@ -1,4 +1,4 @@
-"""Compares two refs of a repository, or a ref with a branch of a related repository."""
+"""Comparison of two refs of a repository, or of a ref with a branch of a related repository."""
 
 from functools import partial
 from pathlib import Path
@@ -68,12 +68,12 @@ async def compare_refs_of(
 ) -> Response[Any]:
     """Compare `<base>...<head>` from the merge base, or `<base>..<head>` directly.
 
-    Each is a branch, a tag or a commit; the head of a fork is `<owner>:<branch>`. `output` requests the
+    Each is a branch, a tag or a commit. The head of a fork is `<owner>:<branch>`. `output` requests the
     changes as `diff` or `patch`.
 
-    With `page` a diff has the changes of some files, and `X-Total-Count` counts all files that differ.
-    `whitespace` hides changes of whitespace: `ignore-all`, `ignore-change` (of its amount) or `ignore-eol`
-    (at the ends of lines).
+    With `page`, a diff has the changes of one page of files, and `X-Total-Count` counts all changed files.
+    `whitespace` ignores changes in white space: `ignore-all` all, `ignore-change` changes in its amount,
+    `ignore-eol` changes at line ends.
     """
     if output not in ("", "diff", "patch"):
         raise Invalid.field("output", "unknown", "is diff or patch")
@@ -116,7 +116,10 @@ async def compare_refs_of(
 
 
 def _names(text: str, default_branch: str) -> tuple[str, str, bool]:
-    """Return the names of base and head. True for a direct comparison, with two dots."""
+    """Return the names of base and head, and True for a direct comparison, with two dots.
+
+    Raises NotFound for an empty head.
+    """
     base, separator, head = text.partition("...")
     if not separator:
         base, separator, head = text.partition("..")

@@ -1,4 +1,4 @@
-"""Reads a commit in the form of events: clipped, with its changed files."""
+"""The commit of an event: shortened, with its changed files."""
 
 from ingot_contracts.limits import Omitted
 from ingot_contracts.repos.commits import Commit
@@ -13,7 +13,7 @@ from ingot_repos.presentation.rules.presenter import author_addresses
 async def event_commit(
     request: RepositoryRequest, repository: ResolvedRepository, sha: str
 ) -> tuple[Commit, Omitted]:
-    """Return the commit ``sha`` in the form of push events, and counts of what it omits."""
+    """Return the commit ``sha`` as in push events, and counts of the characters and paths that it omits."""
     changes = await request.storage.call(repository.id, read_commit_changes, sha, PUSH_EVENT_BOUNDS)
     async with request.db.read() as db:
         logins = await accounts.logins_by_email(db, author_addresses(changes.commit))

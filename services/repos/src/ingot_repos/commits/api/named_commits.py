@@ -1,4 +1,4 @@
-"""Resolves the commit that a request names."""
+"""Resolution of the name of a commit in a request."""
 
 from ingot_chassis.errors import NotFound
 from ingot_git.history.named_refs import named_ref

@@ -38,7 +38,7 @@ async def get_ssh_key(request: RepositoryRequest) -> Response[str]:
     tags=["repository"],
 )
 async def get_openpgp_key_of_repository(request: RepositoryRequest) -> Response[str]:
-    """Get the OpenPGP key by which the server signs in a repository. All repositories share it."""
+    """Get the OpenPGP key with which the server signs in a repository. All repositories share it."""
     return _answer(request, openpgp=True)
 
 
@@ -49,7 +49,7 @@ async def get_openpgp_key_of_repository(request: RepositoryRequest) -> Response[
     tags=["repository"],
 )
 async def get_ssh_key_of_repository(request: RepositoryRequest) -> Response[str]:
-    """Get the SSH key by which the server signs in a repository. All repositories share it."""
+    """Get the SSH key with which the server signs in a repository. All repositories share it."""
     return _answer(request, openpgp=False)
 
 

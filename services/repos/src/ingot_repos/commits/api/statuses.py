@@ -108,9 +108,9 @@ async def list_statuses(
     is_paged=True,
 )
 async def combined_status(request: RepositoryRequest, ref: str) -> Response[CombinedStatus]:
-    """Get a page of the latest statuses of each context, and a combined state.
+    """Get the latest status of each context, in pages, and a combined state.
 
-    The state is `success` if every context succeeded or was skipped. It is `failure` if one has failed or
+    The state is `success` if every context succeeded or was skipped. It is `failure` if any context failed or
     warns, otherwise `pending`.
     """
     return await _combined(request, ref, _outcome)
@@ -148,7 +148,7 @@ async def statuses_of_slashed_name(
     sort: Sort = "recentupdate",
     only: Only = "",
 ) -> Response[list[CommitStatus] | CombinedStatus]:
-    """Serve names with slashes, which a path parameter cannot contain."""
+    """Return the statuses of a name with slashes, which a path parameter cannot contain."""
     name, _, last = request.rest_of_path(6).rpartition("/")
     if last == "status":
         combined = await _combined(request, name, _outcome)
@@ -187,12 +187,12 @@ async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> 
 
 
 def _worst(states: set[StatusState]) -> StatusState:
-    """Return the worst of the states, as the oldest route does."""
+    """Return the worst of the states, as the oldest route does; `pending` without any."""
     return next((state for state in WORST_FIRST if state in states), "pending")
 
 
 def _outcome(states: set[StatusState]) -> StatusState:
-    """Return `failure`, `pending` or `success` as the combination of the states."""
+    """Return the combined state: `failure`, `pending` or `success`."""
     if states & FAILED:
         return "failure"
     return "success" if states and states <= PASSED else "pending"

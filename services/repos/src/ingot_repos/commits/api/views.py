@@ -63,7 +63,7 @@ class CommitStats(msgspec.Struct):
 
 
 class FullCommit(msgspec.Struct):
-    """A commit of the history. ``author`` and ``committer`` are the accounts that have these addresses."""
+    """A commit of the history. ``author`` and ``committer`` are the accounts with its addresses."""
 
     url: str
     sha: str
@@ -123,7 +123,7 @@ class ContentsResponse(msgspec.Struct):
 
 
 class CodePresenter:
-    """Presents git data of one repository with the URLs for clients."""
+    """A presenter of git data of one repository. It adds URLs for clients."""
 
     def __init__(self, root: str, full_name: str) -> None:
         self._page, self._api = f"{root}{full_name}", f"{root}api/v1/repos/{full_name}"
@@ -211,7 +211,10 @@ class CodePresenter:
         with_message: bool = False,
         with_content: bool = True,
     ) -> ContentsResponse:
-        """Return a path at ``ref``, which the caller called ``name``. An LFS pointer names its large file."""
+        """Return a path at ``ref``. ``name`` is the name of the ref in the request.
+
+        For an LFS pointer, the result names the large file.
+        """
         entry, change = content.entry, content.last_change
         path = quote(entry.path)
         pointer = read_pointer(content.data or b"")

@@ -1,4 +1,4 @@
-"""Shortens commits for events and lists: texts in commits have no size limit, events do."""
+"""Shortened commits for events and lists. Texts in commits have no size limit, but events have one."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -39,7 +39,7 @@ _PUBLIC_KEYS = (Tag.PublicKey, Tag.PublicSubkey)
 class ServerKey(NamedTuple):
     """A public key of the server. ``ids`` are its fingerprint, or the ids of an OpenPGP key and its subkeys.
 
-    ``certificate`` is empty for an SSH key. ``text`` is the key as users import it.
+    ``certificate`` is empty for an SSH key. ``text`` is the key in the format that users import.
     """
 
     ids: tuple[str, ...]
@@ -68,7 +68,7 @@ class ServerKeys:
 
 
 class _OpenPgpSigner:
-    """Signs with an OpenPGP key, or with the subkey that is meant for signing."""
+    """A signer with an OpenPGP key or its signing subkey."""
 
     def __init__(self, name: str, email: str, key: Tsk, passphrase: str) -> None:
         self.name, self.email = name, email
@@ -86,7 +86,7 @@ class _OpenPgpSigner:
 
 
 class _SshSigner:
-    """Signs with ssh-keygen."""
+    """A signer that runs ssh-keygen."""
 
     def __init__(self, name: str, email: str, key: SshKeyFile) -> None:
         self.name, self.email, self._key = name, email, key

@@ -1,12 +1,13 @@
-"""Verifies signatures of commits and tags: OpenPGP with Sequoia, SSH like ``ssh-keygen -Y verify``.
+"""Verification of signatures of commits and tags: OpenPGP, and SSH like ``ssh-keygen -Y verify``.
 
-Only this module decides, for the API, for pages and for protected branches. Signatures of the server are
-verified: it signs only commits and tags that it makes, with itself as the committer. Its keys are compared
-first, because an account may have added the same public key. Another signature is verified if
+Sequoia checks OpenPGP signatures. The API, pages and protected branches all use this module. A valid
+signature with a key of the server is verified: the server signs only commits and tags that it makes, as their
+committer. Keys of the server are compared first, because an account may have added the same public key.
+Another valid signature is verified under these conditions:
 
-- a key of an account made it, and the account has confirmed the address of the committer or tagger. So the
+- A key of an account made it, and the account has confirmed the address of the committer or tagger. So the
   signer is always the committer, as in Gitea's trust model ``committer``.
-- with the models ``collaborator`` and ``collaboratorcommitter``, the account also has access to the
+- With the models ``collaborator`` and ``collaboratorcommitter``, the account also has access to the
   repository: as owner, as collaborator, or through a team.
 
 Keys, addresses and collaborators are read each time. Only the result of checking a key against a signature is
@@ -80,7 +81,7 @@ _Read = _OpenPgp | _Ssh | None
 
 
 class Signatures:
-    """Verifies signatures; ``default_model`` applies to repositories with the trust model ``default``."""
+    """A verifier of signatures. Repositories with the trust model ``default`` use ``default_model``."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class Signatures:
         self._default_model = default_model
 
     async def verify(self, repository_id: int, signed: Mapping[str, Signed]) -> dict[str, Verification]:
-        """Return the verification of each signature by its key in ``signed``.
+        """Return the verification of each signature, by the keys of ``signed``.
 
         Needs at most two calls to identity and four statements.
         """
@@ -112,7 +113,7 @@ class Signatures:
     def _judge_server(
         self, signature: CommitSignature, read: _OpenPgp | _Ssh, key: ServerKey
     ) -> Verification:
-        """Judge a signature that names a key of the server. Blocks."""
+        """Return the verification of a signature that names a key of the server. Blocks the thread."""
         if not _is_valid(signature, read, key.certificate, self._verdicts):
             return _verification(signature, _BAD)
         signer = CommitAuthor(name=self._server.name, email=self._server.email)
@@ -266,7 +267,7 @@ def _read_ssh(signature: CommitSignature) -> _Ssh | None:
 
 
 def _strings(data: bytes) -> list[bytes]:
-    """Return the strings (RFC 4251, section 5) in the data; none if it is cut off."""
+    """Return the strings (RFC 4251, section 5) in the data; none if the data is truncated."""
     strings, start = [], 0
     while start < len(data):
         content = start + 4

@@ -1,4 +1,4 @@
-"""Adds statuses to commits, and announces them."""
+"""Creation of commit statuses, with the events that announce them."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
@@ -23,7 +23,7 @@ async def add_status(
 ) -> CommitStatus:
     """Add a status to a commit and announce it. Raises Conflict if the repository was deleted.
 
-    ``commit`` is clipped for the event, and ``omitted`` counts what it leaves out.
+    ``commit`` is shortened for the event. ``omitted`` counts the characters and paths that it omits.
     """
     row = await current_row(tx, repository_id)
     status_row = await statuses.add(tx, repository_id, commit.id, creator_id=creator.id, **columns)

@@ -85,7 +85,7 @@ _SELECT = select(
 
 
 async def add(tx: Executor, repository_id: int, sha: str, **values: Any) -> StatusRow | None:
-    """Add a status to a commit; numbers count from 1 per commit."""
+    """Add a status to a commit and return its row. Its number counts from 1 in each commit."""
     # The lock gives two statuses of one commit different numbers.
     await repositories.lock_for_update(tx, repository_id)
     last = await tx.execute(
