@@ -1,6 +1,6 @@
-"""Reads issue templates and the issue configuration of a repository.
+"""Parsing of issue templates and of the issue configuration of a repository.
 
-The files are YAML from any user. Aliases, tags, deep nesting and very many parts are rejected before any
+The files are YAML from any user. Aliases, tags, deep nesting and too many parts are rejected before any
 object is built.
 """
 
@@ -86,7 +86,7 @@ class PartBudget:
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
-    """Supports true and false, null, and numbers with few digits; all other values are text.
+    """A YAML loader for true and false, null, and numbers with few digits. All other values are text.
 
     YAML has more types. For some of them PyYAML needs quadratic time, or fails with unexpected errors.
     """
@@ -103,7 +103,10 @@ for _name, _pattern in (("int", rf"{_INTEGER}\Z"), ("float", rf"{_INTEGER}\.[0-9
 
 
 def read_templates(files: Mapping[str, bytes | None]) -> tuple[list[IssueTemplate], int]:
-    """Return the templates ordered by path, and the number of invalid files. Blocks up to `MOST_PARTS`."""
+    """Return the templates in the order of ``files``, and the number of invalid files.
+
+    Blocks the thread for up to about 0.2 s (see `MOST_PARTS`).
+    """
     templates, budget = [], PartBudget()
     for path, content in files.items():
         try:
@@ -165,7 +168,10 @@ def _load(text: str, budget: PartBudget | None = None) -> Any:
 
 
 def _convert(value: Any, type_: type[_T]) -> _T:
-    """Convert a value. Raises InvalidForm, also if it has no JSON form: YAML keys can be other than text."""
+    """Convert a value. Raises InvalidForm, also for values without a JSON form.
+
+    For example, keys in YAML may be other values than text.
+    """
     try:
         converted = msgspec.convert(value, type_)
         msgspec.json.encode(converted)

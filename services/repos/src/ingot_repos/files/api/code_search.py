@@ -22,9 +22,9 @@ _CONTROL = re.compile("[\\0-\\x08\\x0a-\\x1f\\x7f]")
 
 
 class CodeSearchLine(msgspec.Struct):
-    """A line with matches: start and end of each in ``text``, in characters.
+    """A line with matches. ``matches`` has the start and end of each match in ``text``, in characters.
 
-    ``text`` is a part of a long line.
+    ``text`` is only a part of a long line.
     """
 
     number: int
@@ -71,9 +71,9 @@ async def search(
     """Search the lines of the text files of a branch, tag or commit; without `ref`, of the default branch.
 
     `q` is a literal text. With `regexp` it is an extended regular expression, as in `git grep -E`. Without
-    `case_sensitive`, the case of ASCII letters is ignored. `path` is a folder or a file, `extension` the end
-    of file names without the dot. Binary files, LFS pointers, and files of more than 512 KiB are skipped. The
-    search ends after half a second of CPU time, 4 MiB of lines or 1,000 files.
+    `case_sensitive`, the case of ASCII letters is ignored. `path` is a folder or a file. `extension` is the
+    end of file names after the dot. Binary files, LFS pointers, and files of more than 512 KiB are skipped.
+    The search ends after half a second of CPU time, 4 MiB of lines or 1,000 files.
     """
     query = _query(
         q, path.strip("/"), extension.removeprefix("."), regexp=regexp, case_sensitive=case_sensitive

@@ -68,7 +68,7 @@ SUFFIXES: tuple[tuple[str, ArchiveFormat], ...] = (
 
 
 class EditorConfig(msgspec.Struct, omit_defaults=True):
-    """Properties for editors of a file; properties that no `.editorconfig` sets are omitted."""
+    """Editor settings of a file. Settings that no `.editorconfig` sets are omitted."""
 
     charset: str = ""
     indent_style: str = ""
@@ -80,7 +80,7 @@ class EditorConfig(msgspec.Struct, omit_defaults=True):
 
 
 def _raw_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Return the operation id. Ids must be unique, so each spelling of the path has another id."""
+    """Return the operation id. Ids must be unique, so each spelling of the path has its own id."""
     return "repoGetRawFileOrLFS" if "media" in path else "repoGetRawFile"
 
 
@@ -124,7 +124,7 @@ async def raw(
 async def file_response(
     request: RepositoryRequest, path: str, blob: Blob, *, is_text: bool = False
 ) -> Response[Any]:
-    """Return a file of the repository or wiki in ``request.resource``, or a part of it."""
+    """Return a file of the repository or wiki in ``request.resource``, or the requested range of it."""
     repository = request.resource
     if (file := await _large_file(request, path, blob, is_text=is_text)) is not None:
         return file
@@ -188,10 +188,10 @@ async def archive(
     filepath: str,  # noqa: ARG001
     path: list[str] | None = None,
 ) -> Response[Any]:
-    """Get an archive `<ref>.zip` or `<ref>.tar.gz` in one folder, or a bundle `<ref>.bundle`.
+    """Get a ref as an archive `<ref>.zip` or `<ref>.tar.gz`, or as a bundle `<ref>.bundle`.
 
-    A bundle has the history and can be cloned. With `path`, which may be repeated, an archive has only those
-    files and folders.
+    All files of an archive are in one folder. A bundle has the history and can be cloned. With `path`, which
+    may be repeated, an archive has only these files and folders.
     """
     return await _archive(request, request.rest_of_path(6), [one.strip("/") for one in path or []])
 
@@ -287,7 +287,10 @@ async def _open(
 
 
 async def _read_start(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
-    """Return the first bytes of an archive, and True if they are all. Raises TooLarge if git gives up."""
+    """Return the first bytes of an archive, and True if they are all.
+
+    Raises TooLarge if git exceeds a limit of time, memory or depth.
+    """
     start = bytearray()
     try:
         async for chunk in chunks:
@@ -358,7 +361,10 @@ async def editorconfig(
 async def _content(
     request: RepositoryRequest, repository: ResolvedRepository, blob: Blob
 ) -> tuple[bytes, AsyncGenerator[bytes, None] | None]:
-    """Return the first bytes of a file, and a stream of the rest. Raises TooLarge if git gives up."""
+    """Return the first bytes of a file, and a stream of the rest; None if there is no rest.
+
+    Raises TooLarge if git needs too much memory.
+    """
     if blob.data is not None:
         return blob.data, None
     request.acquire_slot()
@@ -389,7 +395,7 @@ async def _cut(
 
 
 async def _logged(stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield the stream. On an error of git, log it and abort the response: its status has been sent."""
+    """Yield the stream. Log and raise an error of git, which aborts the response."""
     async with contextlib.aclosing(stream):
         try:
             async for chunk in stream:

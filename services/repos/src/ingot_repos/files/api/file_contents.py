@@ -33,7 +33,7 @@ class GetFiles(msgspec.Struct):
 
 
 class ExtendedContents(msgspec.Struct):
-    """The answer for a path. Only one field is set: that of a file or that of a folder."""
+    """The content of a path. Only the field of a file or the field of a folder is set."""
 
     file_contents: ContentsResponse | UnsetType = UNSET
     dir_contents: list[ContentsResponse] | UnsetType = UNSET
@@ -122,7 +122,7 @@ async def get_contents(
 
 
 def _extended_id(_handler: Any, _method: Any, path: list[Any]) -> str:
-    """Return the operation id. Ids must be unique, so each spelling of the path has another id."""
+    """Return the operation id. Ids must be unique, so each spelling of the path has its own id."""
     return "repoGetContentsExt" if len(path) > 6 else "repoGetContentsExtRoot"
 
 
@@ -181,7 +181,7 @@ async def get_files(
     question: Annotated[str, QueryParameter(name="body")] = "",
     ref: str = "",
 ) -> Response[list[ContentsResponse | None]]:
-    """Get several files; `body` is the JSON body of the same request with POST."""
+    """Get several files. `body` is the JSON body of the POST request to this path."""
     try:
         data = msgspec.json.decode(question, type=GetFiles)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

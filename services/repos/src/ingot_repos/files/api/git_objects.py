@@ -58,7 +58,10 @@ class Tree(msgspec.Struct):
 
 
 class GitBlob(msgspec.Struct):
-    """A blob. ``content`` is base64, or None if it is too large. An LFS pointer names its large file."""
+    """A blob. ``content`` is base64, or null if it is too large.
+
+    For an LFS pointer, ``lfs_oid`` and ``lfs_size`` are the id and the size of the large file.
+    """
 
     content: str | None
     encoding: str | None
@@ -102,10 +105,10 @@ async def get_tree(
 ) -> Tree:
     """Get the tree of a branch, tag, commit or tree, or `<ref>:<folder>`.
 
-    With `recursive` it includes all subfolders. With `q` it has the files below it whose paths contain each
-    word of `q`, ignoring case. If there is none, it has those that contain its characters in their order.
-    Files with matching names come first. `q` has at most 200 characters; only its first 10
-    different words count.
+    With `recursive` it includes all subfolders. With `q` it has only files, in all subfolders, whose paths
+    contain each word of `q`, ignoring case. If no path matches, it has the files whose paths contain the
+    characters of `q` in their order. Files with matching names come first. `q` has at most 200 characters.
+    Only its first 10 different words are used.
     """
     repository, name = request.resource, request.rest_of_path(7)
     is_recursive = recursive.strip().lower() not in ("", "0", "f", "false")
@@ -284,7 +287,7 @@ def _entries(presenter: CodePresenter, entries: Sequence[Entry], sizes: dict[str
 
 
 def _number(text: str, default: int, most: int) -> int:
-    """Return a positive number from the query, up to ``most``, or the default."""
+    """Return a positive number from the query, at most ``most``. Return ``default`` for any other text."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     return min(number, most) if number > 0 else default
 
