@@ -61,7 +61,7 @@ class ForkJobs:
             await self._give_up(fork, "the forker may no longer read the parent of the fork")
 
     async def _give_up(self, fork: forks.Fork, reason: str) -> None:
-        """Raise GiveUp, unless the fork was deleted, because the deletion may have removed its files."""
+        """Raise GiveUp, unless the fork was deleted: the deletion may have removed its files."""
         async with self._jobs.database.transaction() as tx:
             is_there = await forks.give_up(tx, fork)
         if is_there:

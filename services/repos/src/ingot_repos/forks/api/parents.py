@@ -1,4 +1,4 @@
-"""Routes for a new parent of a repository, at once or on acceptance."""
+"""Routes that give a repository a new parent, at once or after acceptance."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -38,8 +38,8 @@ NONE_WAITS = "no request for a new parent waits for an answer"
 class ReparentRepoOption(msgspec.Struct, kw_only=True):
     """A request for a new parent. `new_owner` owns the new parent.
 
-    The parent is the repository of that owner in the same network: the one with the same name, or the only
-    one.
+    The parent is the repository of that owner in the same network. If there are several, it is the repository
+    with the same name.
     """
 
     new_owner: Name
@@ -186,7 +186,7 @@ async def _find_parent(request: RepositoryRequest, owner: AccountRow) -> Reposit
 
 
 async def _administers(request: RepositoryRequest, repository_id: int) -> bool:
-    """Return whether the caller is an administrator of the repository. Restricted tokens are not."""
+    """True if the caller administers the repository. False for restricted tokens."""
     if not access.towards_accounts(request.principal).signed_in:
         return False
     async with request.db.read() as db:

@@ -1,4 +1,4 @@
-"""Forks: the row of a fork is added at once, and a job copies the commits, also after a restart."""
+"""Creation of forks. The row is added at once. A job copies the commits, also after a restart."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ async def request(
 async def is_allowed(db: Database, identity: HttpIdentity, fork_job: Fork) -> bool:
     """Return whether the forker may read the parent and belongs to the owner of the fork.
 
-    Raises Unavailable.
+    True also if the fork or its parent was deleted, which the job handles later. Raises Unavailable.
     """
     principal = await principal_of(identity, fork_job.user_id)
     async with db.read() as reader:

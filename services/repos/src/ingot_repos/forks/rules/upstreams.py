@@ -1,4 +1,4 @@
-"""Merges a branch of the parent into the same branch of a fork."""
+"""Merges of a branch of the parent into the same branch of a fork."""
 
 from functools import partial
 from typing import Literal
