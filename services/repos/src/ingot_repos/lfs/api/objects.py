@@ -53,7 +53,7 @@ class Batch(msgspec.Struct):
 class Action(msgspec.Struct):
     """A request that the client has to make, with these headers until ``expires_at``.
 
-    Anonymous callers get no headers and no time.
+    Both are omitted for anonymous callers.
     """
 
     href: str

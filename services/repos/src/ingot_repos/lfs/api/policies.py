@@ -1,4 +1,4 @@
-"""Policies of the LFS routes. Downloads need the access of a fetch; uploads and locks need that of a push."""
+"""Policies of the LFS routes. Downloads need the access for fetches, uploads and locks the access for pushes."""
 
 from functools import partial
 from typing import Literal, cast
@@ -69,7 +69,7 @@ async def _enter(request: RepositoryRequest, owner: str, name: str, level: LfsLe
 async def _enter_by_token(
     request: RepositoryRequest, owner: str, name: str, level: LfsLevel, text: str
 ) -> ResolvedRepository:
-    """Return the repository with the present access of the key or credential that the token names."""
+    """Return the repository with the current access of the key or credential that the token names."""
     token = lfs_tokens.read(request.part(Seal), text)
     if level == "write" and token.level != "write":
         raise Denied("the token is for downloads")
@@ -89,7 +89,7 @@ async def _enter_by_token(
 
 
 async def _enter_credential(request: RepositoryRequest, token: lfs_tokens.LfsToken) -> None:
-    """Make the request act for the credential of the token, in its present state. Raises Unauthenticated."""
+    """Make the request act for the credential of the token, in its current state. Raises Unauthenticated."""
     old = Principal(id=token.account_id, credential=token.credential)
     try:
         principal = await request.part(HttpIdentity).renewed(old)

@@ -211,7 +211,7 @@ class LfsObjects:
     async def _give(self, repository: RepositoryRow, oid: str, size: int, object_uuid: str = "") -> bool:
         """Link an object to the repository. Return True if ``object_uuid`` became its stored copy.
 
-        Raises InsufficientStorage.
+        Raises InsufficientStorage, and Unavailable if the object was deleted in between.
         """
         async with self._db.transaction() as tx, self._within_quota(tx, repository.owner_id):
             is_first = bool(object_uuid) and await lfs_objects.add(

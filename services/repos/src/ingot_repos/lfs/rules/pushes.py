@@ -1,6 +1,6 @@
 """A check that rejects pushes whose commits point to LFS objects that the repository lacks.
 
-git-lfs skips objects that it believes to be on the server, such as those of a former branch. Only
+git-lfs skips objects that it believes to be on the server, such as objects of a deleted branch. Only
 repositories that have ever had an LFS object are checked, while the push is in quarantine.
 """
 

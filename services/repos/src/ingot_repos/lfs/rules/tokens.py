@@ -1,6 +1,6 @@
-"""LFS tokens. In requests for objects they prove the key or credential that a client used before.
+"""LFS tokens. In requests for objects they replace the key or credential that the client used before.
 
-A token has no rights of its own. It gives the present access of the key or credential, in one repository.
+A token has no rights of its own. It gives the current access of the key or credential, in one repository.
 """
 
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ LIFETIME = timedelta(minutes=30)
 
 
 class LfsToken(msgspec.Struct, frozen=True):
-    """The contents of a token. ``level`` says whether it is for downloads or uploads.
+    """The contents of a token. ``level`` is "read" for downloads, and "write" for uploads and locks.
 
     The token names a key by its ``fingerprint``, or the ``credential`` of an account.
     """

@@ -163,9 +163,9 @@ async def unlink(tx: Executor, repository_id: int, ids: Collection[int], before:
 async def copy_links(
     tx: Executor, source_id: int, target_id: int, oids: Collection[str] | None = None
 ) -> None:
-    """Link objects of the source to the target: all, or those in ``oids``.
+    """Link objects of the source to the target: all, or the objects in ``oids``.
 
-    Both repositories must be on one shard. The source's link prevents that the object is deleted.
+    Both repositories must be on one shard. The link of the source keeps the object from being deleted.
     """
     on_shard = select(lfs_object.c.id).where(lfs_object.c.shard == _shard_of(source_id))
     has_one = lfs_link.alias("has_one")
@@ -224,6 +224,6 @@ async def remove_unlinked(tx: Executor, shard: str, most: int) -> Sequence[str]:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those of ``uuids`` that are the uuids of LFS objects."""
+    """Return the members of ``uuids`` that are uuids of LFS objects."""
     statement = select(lfs_object.c.uuid).where(lfs_object.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())
