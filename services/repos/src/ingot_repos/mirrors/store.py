@@ -16,7 +16,7 @@ from ingot_repos.pushes.store.tables import push_mirror
 
 
 class PushMirrorRow(TypedRow):
-    """A push mirror. ``sealed`` has user name and password.
+    """A push mirror. ``sealed`` has the encrypted user name and password.
 
     ``last_at`` is the end of the last run, ``reason`` its error.
     """

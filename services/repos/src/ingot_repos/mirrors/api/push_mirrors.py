@@ -68,7 +68,10 @@ def _shown(request: RepositoryRequest, row: PushMirrorRow) -> PushMirror:
     status_code=200,
 )
 async def add_push_mirror(request: RepositoryRequest, data: CreatePushMirror) -> PushMirror:
-    """Add a push mirror and start its first push. It deletes branches and tags that only the remote has."""
+    """Add a push mirror and start its first push.
+
+    Each push deletes branches and tags that only the remote has.
+    """
     repository = writable(request)
     remote = await _remote(request, data)
     seconds = request.settings.mirror_interval_seconds

@@ -57,7 +57,7 @@ class MirrorJobs:
         return {schedule.SYNC: self.sync}
 
     async def sync(self, job: Job) -> None:
-        """Set the refs of a mirror to those of its remote and announce the changes."""
+        """Set the refs of a mirror to the refs of its remote, and announce the changes."""
         started = now()
         repository_id = int(job.key)
         async with self._db.read() as db:
@@ -86,7 +86,10 @@ class MirrorJobs:
         await asyncio.to_thread(remove_temporary_files, path, lock_seconds=OLD_SECONDS)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> str | None:
-        """Fetch branches and tags and move the refs. Return the default branch of the remote."""
+        """Fetch branches and tags and move the refs. Return the remote's default branch; None if unknown.
+
+        Raises RemoteFailed.
+        """
         path = self._storage.path(row.id)
         try:
             before = await self._storage.call(row.id, list_refs, (BRANCHES, TAGS))
@@ -135,7 +138,8 @@ class MirrorJobs:
     async def _record_lfs(self, repository_id: int, fetch_lfs: Awaitable[list[str]]) -> None:
         """Fetch LFS objects before branches point to them, and record a failure.
 
-        A failure does not stop the sync. The next sync then searches the whole history.
+        A failure does not stop the sync. The next sync then searches the whole history. Raises RemoteFailed
+        if the sync was cancelled.
         """
         reason, absent = "", list[str]()
         try:
@@ -153,9 +157,9 @@ class MirrorJobs:
     async def _move(
         self, row: RepositoryRow, user_id: int, before: dict[str, str], remote_names: set[str]
     ) -> None:
-        """Move the refs to the fetched ones. Delete refs first, because their names may conflict.
+        """Move the refs to the fetched commits. Delete refs first, because their names may conflict.
 
-        The fetched refs are deleted last, including those of a worker that died before this step.
+        The fetched refs are deleted last, also the fetched refs of a worker that died before this step.
         """
         path = self._storage.path(row.id)
         incoming = await self._storage.call(row.id, list_refs, (INCOMING,))

@@ -41,7 +41,7 @@ async def add(
     interval_seconds: int,
     sync_on_commit: bool,
 ) -> PushMirrorRow:
-    """Add a push mirror and schedule its first run. Raises Denied above ``MOST``."""
+    """Add a push mirror and schedule its first run. Raises Denied if the repository has ``MOST``."""
     await repositories.lock_for_update(tx, row.id)
     if await push_mirrors.count(tx, row.id) >= MOST:
         raise Denied(f"the repository has {MOST} push mirrors, which is the limit; delete one first")

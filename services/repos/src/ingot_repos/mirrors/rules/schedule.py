@@ -67,7 +67,7 @@ async def succeed(
     started: datetime,
     main: str | None,
 ) -> None:
-    """Record a successful sync, adopt the default branch of the remote and schedule the next sync."""
+    """Record a successful sync, adopt the remote's default branch ``main`` and schedule the next sync."""
     if main is not None and main != row.default_branch:
         await repositories.change(tx, row.id, default_branch=main)
         edited = presenter.repository(await current_row(tx, row.id))
