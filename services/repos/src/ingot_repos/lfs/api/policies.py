@@ -1,4 +1,7 @@
-"""Policies of the LFS routes. Downloads need the access for fetches, uploads and locks the access for pushes."""
+"""Policies of the LFS routes.
+
+Downloads need the same access as fetches. Uploads and locks need the same access as pushes.
+"""
 
 from functools import partial
 from typing import Literal, cast
