@@ -77,7 +77,7 @@ class EditBranchProtection(msgspec.Struct, kw_only=True):
 class CreateBranchProtection(EditBranchProtection, kw_only=True):
     """A new rule.
 
-    `rule_name` is a branch or a pattern such as `release/*`; `branch_name` is its former name.
+    `rule_name` is a branch or a pattern such as `release/*`. `branch_name` is an older name of this field.
     """
 
     rule_name: Name = ""
@@ -260,7 +260,7 @@ async def _rule(request: RepositoryRequest) -> BranchProtectionRow:
 async def _changes(request: RepositoryRequest, data: EditBranchProtection) -> dict[str, Any]:
     """Return the fields of BranchRule and the priority that the body sets.
 
-    Raises Invalid for unknown names.
+    Raises Invalid for unknown names and invalid patterns.
     """
     fields = set_fields(data)
     for name in ("rule_name", "branch_name"):

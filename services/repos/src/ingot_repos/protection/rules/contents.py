@@ -40,7 +40,7 @@ class _TooManySteps(Exception):
 
 
 class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The conditions of a rule for contents. Patterns are paths, compared without regard to case.
+    """The conditions of a rule for contents. Patterns match paths in any letter case.
 
     ``earlier`` is set for a new branch: the patterns of rules with a higher priority, which protect their
     branches instead of this rule.
@@ -63,7 +63,7 @@ class ContentRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ContentJudge:
-    """Checks changes against a ``ContentRule``."""
+    """A checker of changes against a ``ContentRule``."""
 
     def __init__(self, storage: Storage, signatures: Signatures) -> None:
         self._storage, self._signatures = storage, signatures
@@ -119,7 +119,7 @@ class ContentJudge:
         return f"{text}: {reason}" if reason else ""
 
     async def _unverified(self, repository_id: int, commits: Collection[NewCommit]) -> str:
-        """Return the first commit without a verified signature; empty if there is none."""
+        """Return the id of the first commit without a verified signature; empty if there is none."""
         signed = {
             commit.oid: Signed(commit.signature, commit.email)
             for commit in commits
@@ -138,7 +138,7 @@ def read_patterns(text: str) -> tuple[str, ...]:
 
 
 def _is_of(rule: ContentRule) -> Callable[[str], bool]:
-    """Return a function that returns whether the rule protects a branch.
+    """Return a function that takes the name of a branch, and returns True if the rule protects it.
 
     After too many comparisons of names, the function returns False.
     """
@@ -154,7 +154,7 @@ def _is_of(rule: ContentRule) -> Callable[[str], bool]:
 
 
 def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
-    """Return the reason why these files may not change; empty if they may.
+    """Return the reason to reject changes of these files; empty if the changes are allowed.
 
     Raises _TooManySteps. Blocks the thread.
     """
@@ -170,7 +170,7 @@ def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
 
 
 class _Patterns:
-    """Matches paths with several patterns. Prefix and suffix are compared first, because that is cheap."""
+    """A matcher of paths with several patterns. It compares prefix and suffix first, because that is cheap."""
 
     def __init__(self, patterns: Collection[str]) -> None:
         self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}

@@ -1,8 +1,8 @@
-"""The one decision about protected branches and tags: who may move which ref, and how.
+"""Decisions about protected branches and tags: which account may move which ref, and how.
 
-Pushes, changes by the API, merges and deletions of branches all use it. A rule matches branches by a pattern.
-If several rules match a branch, the one with the highest priority protects it. A tag may be changed if any
-matching rule allows it. Rules hold for owners as well; owners may change the rules.
+Pushes, changes by the API, merges and deletions of branches all use this module. A rule matches branches by a
+pattern. If several rules match a branch, the rule with the highest priority protects it. A tag may be changed
+if any matching rule allows it. Rules apply to owners, too. Owners may change the rules.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -95,7 +95,10 @@ class Rules(msgspec.Struct, frozen=True):
         return [refusal for change in changes for refusal in self._refusals(actor, change)]
 
     def require(self, actor: Actor, changes: Iterable[RefChange], *, forced: bool = False) -> None:
-        """Raise Denied with the reason unless ``actor`` may make all changes. Contents are not checked."""
+        """Raise Denied with the reason unless ``actor`` may make all changes. Contents are not checked.
+
+        With ``forced``, also raise Denied if ``actor`` may not force the changes.
+        """
         for refusal in self.refusals(actor, changes):
             if not refusal.question and (forced or not refusal.forced_only):
                 raise Denied(refusal.reason)
@@ -223,7 +226,8 @@ async def merge_rule(
 def require_merge(rule: MergeRule, *, override: bool) -> None:
     """Raise NotAllowed unless the whitelist and the status checks of the rule allow the merge.
 
-    issues checks the reviews.
+    With ``override``, nothing is checked if the rule lets the actor override it. The service issues checks
+    the reviews.
     """
     if override and rule.may_override:
         return
@@ -237,7 +241,7 @@ def require_merge(rule: MergeRule, *, override: bool) -> None:
 def require_up_to_date(rule: MergeRule, base: str, merge_base: str | None, *, override: bool) -> None:
     """Raise Conflict if the rule requires an up-to-date head branch and the head is behind ``base``.
 
-    issues has checked this before, but the base may have moved since then.
+    The service issues has checked this before, but the base may have moved since then.
     """
     if rule.block_on_outdated_branch and merge_base != base and not (override and rule.may_override):
         raise Conflict(f"the rule {rule.rule_name!r} protects the branch: the head branch is behind it")
@@ -269,7 +273,7 @@ def check_file_patterns(text: str, field: str) -> str:
 
 
 def _refusal_of_push(rule: BranchRule, actor: Actor) -> str:
-    """Return the reason why ``actor`` may not push to the branches of a rule; empty if they may."""
+    """Return the reason why ``actor`` may not push to the branches of a rule; empty if pushes are allowed."""
     if not rule.enable_push:
         return "it changes by pull requests only"
     if rule.enable_push_whitelist and not actor.is_among(
@@ -298,7 +302,7 @@ def _content_rule(
 async def _missing_checks(db: Executor, repository_id: int, rule: BranchRule, head_sha: str) -> list[str]:
     """Return the patterns of contexts that have not passed.
 
-    Without patterns, all statuses must have passed, and at least one must exist.
+    Without patterns, return the contexts that have not passed, or "any" if there are no statuses.
     """
     rows = await statuses.newest_of_each_context(db, repository_id, head_sha)
     states = {row.context: row.state for row in rows}

@@ -137,7 +137,7 @@ def _fits(tokens: tuple[Token, ...], name: str) -> bool:
 
 
 def _steps(tokens: tuple[Token, ...]) -> int:
-    """Return the work per character: one token before the first star, all tokens after it."""
+    """Return the most comparisons per character: one token before the first star, all tokens after it."""
     star = next((number for number, token in enumerate(tokens) if token.repeats), len(tokens))
     return max(1 + sum(token.steps for token in tokens[star:]), *(token.steps for token in tokens[:star]), 1)
 

@@ -1,4 +1,4 @@
-"""Reviewers whose decisions count for a protected branch, by its present rule and their access.
+"""Reviewers whose decisions count for a protected branch, by its current rule and their access.
 
 The numbers of SQL statements and of calls to identity do not depend on the number of reviewers.
 """
