@@ -1,4 +1,4 @@
-"""Compares and merges branches for pull requests."""
+"""Comparisons and merges of branches for pull requests."""
 
 import asyncio
 import contextlib
@@ -223,7 +223,10 @@ async def update_branch(
     base: RepositoryRow,
     request: UpdateBranch,
 ) -> UpdatedBranch:
-    """Merge or rebase a branch of ``base`` into a branch, as the actor of ``updates``."""
+    """Merge or rebase a branch of ``base`` into a branch, as the actor of ``updates``.
+
+    Raises NotFound, Conflict, Denied.
+    """
     row, actor = updates.row, person(updates.actor)
     head_ref = BRANCHES + request.head_branch
     title = request.title or f"Merge branch '{request.base_branch}' into {request.head_branch}"
@@ -332,10 +335,10 @@ async def merge_pull(
 ) -> Merged:
     """Merge a pull request as ``actor``. Idempotent by its number. Only one merge runs per repository.
 
-    ``read_rules`` returns the present rule that protects the base branch, and the one that restricts what is
-    merged. They are read when no other merge runs. With ``override``, actors who may bypass the rule skip
-    both, but may not merge unsigned commits. ``restricted`` is as in ``PushReceived``. ``cpu_seconds`` limits
-    the CPU time of git.
+    ``read_rules`` returns the current rule of the base branch, and the rule for merged commits and files.
+    They are read when no other merge runs. With ``override``, actors who may bypass the rule skip both, but
+    cannot merge unsigned commits. ``restricted`` is as in ``PushReceived``. ``cpu_seconds`` limits the CPU
+    time of git.
 
     Raises NotFound, Conflict, NotAllowed, and TooLarge if the merge needs more CPU time.
     """
@@ -424,7 +427,7 @@ async def _merge(
 async def _ground(
     storage: Storage, repository_id: int, request: Merge, base_ref: str, own_ref: str, moving: MoveBlock
 ) -> merge.MergeInputs:
-    """Return the commits of base and head. If a head branch is named, its present tip is used.
+    """Return the commits of base and head. If a head branch is named, its current tip is used.
 
     Raises NotFound, Conflict.
     """
@@ -454,7 +457,7 @@ async def _ground(
 async def _adopt_large_files(
     storage: Storage, lfs: LfsObjects, row: RepositoryRow, source_id: int, ground: merge.MergeInputs
 ) -> None:
-    """Copy LFS objects of a fork to the base repository before its commits are merged."""
+    """Link LFS objects of a fork to the base repository before its commits are merged."""
     if source_id == row.id or not await lfs.has_any(source_id):
         return
     oids = await storage.call(

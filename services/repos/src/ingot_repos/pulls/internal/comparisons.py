@@ -42,7 +42,7 @@ LONGEST_COMPARE = 120.0
 async def compare_branch(
     request: RepositoryRequest, repository_id: int, data: Compare, unattended: bool = False
 ) -> Comparison:
-    """Return the effect of merging a branch, which may be in a fork. The caller must be able to read both.
+    """Compare a branch, which may be in a fork, with a base branch. The caller must be able to read both.
 
     With ``unattended``, issues does not act for a user, so access is not checked.
     """
@@ -128,7 +128,7 @@ async def _judge(
 
 @asynccontextmanager
 async def _comparing() -> AsyncIterator[None]:
-    """Limit the time of a comparison. Raises Unavailable if git fails."""
+    """Limit the time of a comparison. Raises Unavailable if the time ends or git fails."""
     try:
         async with asyncio.timeout(LONGEST_COMPARE):
             yield

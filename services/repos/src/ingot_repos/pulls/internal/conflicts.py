@@ -61,7 +61,10 @@ async def resolve_conflicts(
 async def _enter(
     request: RepositoryRequest, repository_id: int, branch: str, base_id: int
 ) -> tuple[ResolvedRepository, ResolvedRepository]:
-    """Return the repository of the head, whose branch the caller may move, and that of the base."""
+    """Return the repositories of head and base. The caller may move the branch of the head.
+
+    Raises NotFound, Unauthenticated, Denied.
+    """
     repository = await resolve_for_update(request, repository_id, branch)
     require_on_disk(request, repository)
     base = repository

@@ -79,11 +79,11 @@ async def merge_branch(
     user: str = "",
     restricted: bool = False,
 ) -> Merged:
-    """Merge as the caller or as ``user``, who needs write access. Raises Invalid for texts that are too long.
+    """Merge as the caller or as ``user``, who needs write access.
 
     With ``override``, actors may bypass the protection of the branch if its rule allows that. ``restricted``:
-    the token of ``user`` is restricted to some repositories. Raises TooLarge if git needs too much CPU time.
-    A merge as ``user``, which a job makes, may take longer.
+    the token of ``user`` is restricted to some repositories. Jobs merge as ``user``, and their merges may use
+    more CPU time. Raises Invalid for texts that are too long, and TooLarge if git needs too much CPU time.
     """
     await act_as(request, user)
     for field, text, most in (
@@ -171,7 +171,7 @@ async def get_diff(
     """Return the diff between two commits as text; with ``?format=patch``, one mail per commit.
 
     - ``base``: if empty, the diff starts at the empty tree.
-    - ``binary``: include binary changes. Mails always do.
+    - ``binary``: include binary changes. Mails always include them.
     - ``files``, ``offset``: limit and first file of a diff. ``X-Total-Count`` is the number of all files.
     - ``base_tip``: omit the commits of this tip from the mails, too.
     """
@@ -251,7 +251,10 @@ async def list_files(
     whitespace: compare.Whitespace = "show-all",
     skip_to: str = "",
 ) -> ChangedPaths:
-    """List files that differ between ``base`` and ``head``. ``skip_to`` is the path of the first file."""
+    """List files that differ between ``base`` and ``head``, by path.
+
+    ``skip_to`` is the path of the first listed file. The total does not count skipped files.
+    """
     with _unreadable_commits():
         await _enter_history(request, repository_id, base, head, unattended)
         files = await _changed_files(request, request.storage.path(repository_id), base, head, whitespace)
@@ -318,7 +321,7 @@ def missing_repository_is_not_found() -> Iterator[None]:
 
 @contextmanager
 def _unreadable_commits() -> Iterator[None]:
-    """Raise NotFound for objects that git cannot read, and TooLarge for output above a limit."""
+    """Raise NotFound for objects that git cannot read, and TooLarge for output that exceeds a limit."""
     try:
         yield
     except (InvalidName, GitFailed, ObjectNotFound, RepositoryNotFound):
