@@ -1,4 +1,4 @@
-"""For mail: releases as they are now."""
+"""An internal route for mail: the current state of a release."""
 
 from litestar import get
 
@@ -17,7 +17,7 @@ from ingot_repos.releases.store import releases
 async def get_published_release(
     request: RepositoryRequest, repository_id: int, release_id: int
 ) -> PublishedRelease:
-    """Return a published release. The caller has asked for the access of its reader."""
+    """Return a published release. The caller must have checked that the recipient may read it."""
     async with request.db.read() as db:
         row = await releases.get(db, repository_id, release_id)
     if row is None or row.draft:

@@ -75,7 +75,7 @@ class ReleaseEditor:
         self._jobs, self._presenter = jobs, presenter
 
     async def create(self, repository: RepositoryRow, actor: AccountRow, new: NewRelease) -> ReleaseRow:
-        """Create a release and return its row. Raises Invalid, Conflict."""
+        """Create a release and return its row. Raises Invalid, Conflict, Denied."""
         names.check_tag(new.tag_name)
         if not new.draft:
             await self._commit_for(repository, new.tag_name, new.target_commitish)
@@ -97,7 +97,7 @@ class ReleaseEditor:
     async def edit(
         self, repository: RepositoryRow, actor: AccountRow, row: ReleaseRow, changes: dict[str, Any]
     ) -> ReleaseRow:
-        """Change columns of a release and return the new row. Raises Invalid, Conflict, NotFound."""
+        """Change columns of a release and return the new row. Raises Invalid, Conflict, NotFound, Denied."""
         changed_tag = changes.get("tag_name", row.tag_name) != row.tag_name
         draft = changes.get("draft", row.draft)
         if changed_tag:
@@ -204,7 +204,7 @@ class ReleaseEditor:
         return row
 
     async def _commit_for(self, repository: RepositoryRow, tag: str, target: str) -> str:
-        """Return the commit of the tag; for a new tag the commit of ``target``. Raises Invalid."""
+        """Return the commit of the tag; for a new tag the commit of ``target``. Raises Invalid, Denied."""
         try:
             tagged = await self._storage.call(repository.id, tag_commit, tag)
             if tagged is not None:

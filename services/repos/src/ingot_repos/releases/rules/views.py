@@ -1,4 +1,4 @@
-"""Releases and assets in the form of responses and events."""
+"""Conversion of releases and assets for responses and events."""
 
 from collections.abc import Sequence
 from urllib.parse import quote

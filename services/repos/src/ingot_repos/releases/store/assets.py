@@ -85,7 +85,10 @@ async def get_by_uuid(db: Executor, repository_id: int, uuid: str) -> AssetRow |
 
 
 async def get_by_name(db: Executor, repository_id: int, tag_name: str, name: str) -> AssetRow | None:
-    """Return the first asset with this name in the release of the tag, in any letter case."""
+    """Return the first asset with this name in the release of the tag, or None.
+
+    The tag may be in any letter case.
+    """
     statement = _SELECT.where(
         release.c.repository_id == repository_id,
         release.c.lower_tag_name == tag_name.lower(),
@@ -121,7 +124,7 @@ async def count(db: Executor, release_id: int) -> int:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those of ``uuids`` that are the uuids of assets."""
+    """Return the members of ``uuids`` that are uuids of assets."""
     statement = select(release_asset.c.uuid).where(release_asset.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())
 
