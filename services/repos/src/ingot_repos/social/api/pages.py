@@ -1,4 +1,4 @@
-"""Pages of users, or of repositories, that stars or watches connect."""
+"""Pages of users who starred or watch a repository, and of repositories starred or watched by a user."""
 
 from litestar import Response
 

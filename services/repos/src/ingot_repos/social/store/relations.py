@@ -113,7 +113,7 @@ _USERS = {relation: _users(relation) for relation in (STARS, WATCHES)}
 async def list_users(
     db: Executor, relation: Relation, repository_id: int, page: Slice
 ) -> tuple[Sequence[UserRow], int]:
-    """List users who starred or watch a repository, the oldest star or watch first."""
+    """List users who starred or watch a repository, the oldest star or watch first, and the number of all."""
     return await _USERS[relation].read(db, page, repository_id=repository_id)
 
 
