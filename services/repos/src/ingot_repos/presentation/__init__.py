@@ -1,1 +1,1 @@
-"""The shapes of repositories and accounts in responses and events."""
+"""Conversion of repositories and accounts for responses and events."""

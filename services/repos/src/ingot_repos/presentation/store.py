@@ -1,4 +1,4 @@
-"""SQL for rows that the API shows inside repositories: parents of forks and remotes of mirrors."""
+"""SQL for rows that API responses embed in repositories: parents of forks, and remotes of mirrors."""
 
 from collections.abc import Mapping, Sequence
 

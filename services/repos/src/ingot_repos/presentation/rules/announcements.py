@@ -15,7 +15,7 @@ from ingot_repos.presentation.rules.presenter import Presenter
 
 
 async def abandon(tx: Tx, repository_id: int) -> None:
-    """Delete a repository that has never been ready."""
+    """Delete a repository that has never been ready, and announce it."""
     if await repositories.remove(tx, repository_id) is not None:
         tx.emit(RepositoryAbandoned(repository_id=repository_id), key=repository_id)
 
@@ -33,7 +33,7 @@ async def announce_edit(
     *,
     parent: Repository | None = None,
 ) -> RepositoryRow:
-    """Announce the difference from ``before`` and return the present row. Raises Conflict.
+    """Announce the difference from ``before`` and return the current row. Raises Conflict.
 
     ``parent`` is the new parent, if it changed.
     """
@@ -51,7 +51,7 @@ async def announce_edit(
 
 
 async def current_row(tx: Tx, repository_id: int) -> RepositoryRow:
-    """Return the present row with its owner. Raises Conflict if it was deleted."""
+    """Return the current row with its owner. Raises Conflict if the repository was deleted."""
     row = await repositories.get_unfiltered(tx, repository_id)
     if row is None:
         raise Conflict("the repository was deleted during the request")

@@ -11,7 +11,10 @@ _PARTS = re.compile(r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?")
 
 
 def read_interval(text: str, *, least: int, field: str = "mirror_interval") -> int:
-    """Parse an interval into seconds. "0" and "0s" mean no scheduled syncs. Raises Invalid."""
+    """Parse an interval into seconds. "0" and "0s" mean no scheduled syncs.
+
+    Raises Invalid, also for less than ``least`` seconds or more than a year.
+    """
     if text.strip() == "0":
         return 0
     match = _PARTS.fullmatch(text.strip())
@@ -31,7 +34,8 @@ def write_interval(seconds: int) -> str:
 def pause_after(failures: int, interval: int) -> timedelta:
     """Return the pause after this number of consecutive failures.
 
-    It is 10 minutes after the first failure and doubles up to a day or the interval.
+    It is 10 minutes after the first failure, and doubles up to a day, or up to a longer ``interval`` in
+    seconds.
     """
     most = max(LONGEST_PAUSE, timedelta(seconds=interval))
     return min(FIRST_PAUSE * (1 << min(failures - 1, 20)), most)

@@ -45,7 +45,7 @@ _REPOSITORY_FIELDS = field_copier(RepositoryRow, Repository, without=_CONVERTED)
 
 
 class Presenter:
-    """Converts rows for callers who are signed in; with ``without_emails``, for anonymous callers."""
+    """A converter of rows for callers who are signed in. ``without_emails`` is for anonymous callers."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Presenter:
             )
 
     def user(self, row: UserRow) -> User:
-        """Return an account in the form of the API."""
+        """Return an account as the API shows it."""
         return msgspec.structs.replace(as_user(row), email=self._email(row.email))
 
     def repository(
@@ -198,7 +198,7 @@ class Presenter:
 
 
 def as_user(row: UserRow) -> User:
-    """Return an account in the form for peers and users who are signed in."""
+    """Return an account with its email address, for peers and users who are signed in."""
     return User(
         id=row.id,
         login=row.login,
