@@ -8,7 +8,7 @@ from ingot_repos.changes.rules.files import CommitRequest, FileEditor
 
 
 class PageEditor:
-    """Changes pages of one wiki for one caller."""
+    """An editor of pages of one wiki, for one caller."""
 
     def __init__(self, editor: FileEditor) -> None:
         self._editor = editor
@@ -24,7 +24,7 @@ class PageEditor:
     async def edit(
         self, page: PageFile, address: str, title: str, content: bytes | None, message: str, expected: str
     ) -> str:
-        """Change content and title of a page and return its present address.
+        """Change content and title of a page and return its current address.
 
         An empty ``title`` keeps the title, None keeps the content. ``expected`` is the latest commit of the
         page that the caller has read. Raises BadRequest, and Conflict if the page has a later commit.
