@@ -29,7 +29,7 @@ class CreateRepoOption(InitialFields, kw_only=True):
     """A request to create a repository. With `auto_init`, the repository starts with a commit.
 
     `gitignores` are names separated by commas, `license` is a key. `issue_labels` is the name of a set of
-    labels. `object_format_name` must be `sha1`. `trust_model` says whose signatures count as verified.
+    labels. `object_format_name` must be `sha1`. `trust_model` defines whose signatures count as verified.
     """
 
     name: Name
@@ -112,7 +112,7 @@ async def create_own(request: RepositoryRequest, data: CreateRepoOption) -> Repo
 async def create_in_organization(request: RepositoryRequest, data: CreateRepoOption) -> Repository:
     """Create a repository of an organization.
 
-    Owners and members of teams with `can_create_org_repo` may create repositories.
+    Allowed for owners, members of teams with `can_create_org_repo`, and site administrators.
     """
     return await create_for(request, request.account, data)
 

@@ -66,8 +66,8 @@ class EditRepository(msgspec.Struct, kw_only=True):
     """A change of a repository. Absent fields keep their values.
 
     Settings of features that Ingot does not have, such as projects, are stored without effect. A default
-    branch that does not exist is ignored, and so is a default merge style that is off. Fields of mirrors are
-    ignored for other repositories.
+    branch that does not exist is ignored. A default merge style that is not allowed is ignored, too. Fields
+    of mirrors are ignored for other repositories.
     """
 
     name: Name | UnsetType = UNSET

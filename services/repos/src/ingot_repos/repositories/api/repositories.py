@@ -71,7 +71,7 @@ async def delete_repository(request: RepositoryRequest) -> None:
     responses={204: ResponseSpec(None, description="The organization has no repositories")},
 )
 async def delete_of_organization(request: RepositoryRequest) -> Response[bytes]:
-    """Delete all present repositories of an organization, one after the other.
+    """Delete all current repositories of an organization, one after the other.
 
     Answers 202 while they are being deleted, 204 if there are none.
     """

@@ -64,9 +64,13 @@ async def search(
     - `includeDesc`: search descriptions, too.
     - `uid`: only repositories that this account owns or that were shared with this user.
     - `exclusive`: with `uid`, only repositories that the account owns.
-    - `mode`: with `collaborative`, only repositories shared with the user.
+    - `mode`: with `fork` or `mirror`, only forks or mirrors. With `source`, neither of them. With
+      `collaborative`, no mirrors; with `uid`, only repositories shared with the user.
     - `priority_owner_id`: repositories of this owner come first.
-    - `private`: without it, only public repositories.
+    - `private`: if false, only public repositories.
+    - `is_private`, `template`, `archived`: only repositories with this value.
+    - `team_id`: only repositories of this team.
+    - `starredBy`: only repositories that this user starred. For other users, only public repositories.
     """
     ids = {"uid": uid, "priority_owner_id": priority_owner_id, "team_id": team_id, "starredBy": starred_by}
     for name, value in ids.items():
@@ -109,7 +113,7 @@ async def search(
 
 
 async def _team(request: RepositoryRequest, team_id: int) -> Team | None:
-    """Return the team with that id, if the caller may see it."""
+    """Return the team with that id; None if it does not exist or the caller may not see it."""
     try:
         team = await request.part(HttpIdentity).team(team_id)
     except NotFound:

@@ -60,7 +60,7 @@ async def get_repository(request: RepositoryRequest) -> Repository:
 async def add_repository(request: RepositoryRequest) -> None:
     """Give a repository to a team. Only administrators of the repository may do this.
 
-    It is an error if the team has all repositories.
+    Nothing changes if the team has all repositories.
     """
     team, repository = request.team_repository.team, request.team_repository.repository
     if has_everything(team):
@@ -77,7 +77,10 @@ async def add_repository(request: RepositoryRequest) -> None:
     tags=["organization"],
 )
 async def remove_repository(request: RepositoryRequest) -> None:
-    """Take a repository from a team. Only administrators of the repository may do this."""
+    """Take a repository from a team. Only administrators of the repository may do this.
+
+    Answers 422 if the team has all repositories.
+    """
     team, repository = request.team_repository.team, request.team_repository.repository
     if has_everything(team):
         raise Invalid.field("team", "owners", f"the team {team.name} has every repository")

@@ -116,8 +116,8 @@ async def accept_transfer(request: RepositoryRequest) -> Repository:
 async def reject_transfer(request: RepositoryRequest) -> Repository:
     """Reject or cancel a pending transfer.
 
-    The new owner, owners of the receiving organization and callers who may transfer the repository may end
-    it.
+    Allowed for the new owner, owners of the receiving organization, and callers who may transfer the
+    repository.
     """
     async with request.db.transaction() as tx:
         await transfers.end(tx, request.waiting_transfer.row)
@@ -163,7 +163,7 @@ async def _require_giver(request: RepositoryRequest, waiting: TransferRow) -> No
 
 
 async def _check_teams(request: RepositoryRequest, new_owner: AccountRow, team_ids: list[int]) -> None:
-    """Raise Invalid for teams that are not the new owner's or that the caller may not see."""
+    """Raise Invalid for teams of other owners, and for teams that the caller may not see."""
     existing: set[int] = set()
     if any(0 < team_id <= MAX_ID for team_id in team_ids):
         ids = [team_id for team_id in team_ids if 0 < team_id <= MAX_ID]

@@ -1,4 +1,4 @@
-"""An internal route for web: facts of the first page of a repository, so the page asks once."""
+"""An internal route for web: the data of a repository's first page, in one request."""
 
 from asyncio import gather
 

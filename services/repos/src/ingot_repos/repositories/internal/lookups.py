@@ -123,14 +123,17 @@ async def remove_branch(
     include_in_schema=False,
 )
 async def list_watchers(request: RepositoryRequest, repository_id: int) -> Watchers:
-    """Return the users who watch a repository. Empty if it does not exist."""
+    """Return the ids of users who watch a repository, at most ``MOST_WATCHERS``.
+
+    Empty if the repository does not exist.
+    """
     async with request.db.read() as db:
         return Watchers(ids=await stars_and_watches.list_watcher_ids(db, repository_id, MOST_WATCHERS))
 
 
 @get("/internal/repositories/{repository_id:int}/teams", policy=ISSUES, include_in_schema=False)
 async def list_team_ids(request: RepositoryRequest, repository_id: int) -> list[int]:
-    """Return the teams with a grant. Teams with all repositories, such as Owners, are omitted."""
+    """Return the ids of teams with a grant. Teams with all repositories, such as Owners, are omitted."""
     async with request.db.read() as db:
         return sorted(await collaborations.team_ids(db, repository_id))
 
@@ -203,9 +206,10 @@ async def level_of(request: RepositoryRequest, repository_id: int, user: str) ->
 
 
 async def readable_of(request: RepositoryRequest, data: ReadableRepositories) -> ReadableRepositories:
-    """Return the requested repositories that the caller may read. With a team, only those given to it.
+    """Return the requested repositories that the caller may read.
 
-    Raises BadRequest for too many.
+    With a team, return only repositories that were given to the team. Raises BadRequest for more than
+    ``MOST_IDS`` ids.
     """
     if len(data.ids) > MOST_IDS:
         raise BadRequest(f"more than {MOST_IDS} ids")
@@ -275,7 +279,7 @@ def is_id(text: str) -> bool:
 
 
 async def _access(request: RepositoryRequest, repository: ResolvedRepository) -> RepositoryAccess:
-    """Return the caller's access. Fetches memberships again, because other services deny access by it."""
+    """Return the caller's access. Fetches memberships again, because other services rely on the result."""
     if (
         repository.access.level != "owner"
         and request.principal.signed_in

@@ -24,8 +24,9 @@ ROUNDS = 5
 async def list_offers(request: RepositoryRequest) -> TransferOffers:
     """List transfers to the caller and to organizations that the caller owns, the latest first.
 
-    Transfers from senders whom the new owner has blocked are omitted, also older ones. Site administrators do
-    not get transfers to others. A token that may not read repositories gets an empty list.
+    Transfers from senders whom the new owner has blocked are omitted, also if the transfer is older than the
+    block. Site administrators do not get transfers to others. A token that may not read repositories gets an
+    empty list.
     """
     principal = access.towards_accounts(request.principal)
     if not principal.signed_in or not principal.may("read:repository"):

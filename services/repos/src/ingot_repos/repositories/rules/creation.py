@@ -58,7 +58,7 @@ Website = Annotated[Name, WEB_URL]
 
 
 class InitialFields(msgspec.Struct, kw_only=True):
-    """Fields of a new repository that go into its columns by their names."""
+    """Fields of a new repository that are columns with the same names."""
 
     description: Name = ""
     website: Website = ""

@@ -44,7 +44,7 @@ class DeleteAll(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def request_deletion_of_all(tx: Tx, jobs: Jobs, account_id: int, requested_by: User) -> bool:
-    """Add the job that deletes the present repositories of an account. Return False if there are none."""
+    """Add the job that deletes the current repositories of an account. Return False if there are none."""
     newest_id = await repositories.newest_of(tx, account_id)
     if newest_id is None:
         return False
@@ -91,7 +91,10 @@ async def write_tombstone(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *,
 
 
 async def confirm(tx: Tx, jobs: Jobs, service: str, repository_id: int) -> None:
-    """Record that a service has deleted its data of a repository. After the last one, remove the files."""
+    """Record that a service has deleted its data of a repository.
+
+    After the last service, a job removes the files.
+    """
     shard = await tombstones.confirm(tx, repository_id, service)
     if shard is not None:
         await release(tx, jobs, repository_id, shard)

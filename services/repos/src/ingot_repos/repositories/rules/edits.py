@@ -29,7 +29,7 @@ async def edit(
 ) -> RepositoryRow:
     """Change columns of a repository, announce the change and return the new row.
 
-    ``extra_settings`` are merged into the stored ones. Raises Invalid, NotFound.
+    ``extra_settings`` are merged into the stored settings. Raises Invalid, NotFound.
     """
     settle_default_merge_style(row, changes)
     if "archived" in changes and changes["archived"] != row.archived:
@@ -50,10 +50,10 @@ async def edit(
 
 
 def settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
-    """Choose the default merge style: the requested, the present or the first style that is allowed.
+    """Set the default merge style in ``changes``: the requested, the current or the first style.
 
-    Clients switch styles on one by one, and name a default before they allow it. Raises Invalid if no style
-    would be allowed.
+    The first of these that is allowed is used. Clients switch styles on one by one, and name a default before
+    they allow it. Raises Invalid if no style would be allowed.
     """
     allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]
     if not allowed:

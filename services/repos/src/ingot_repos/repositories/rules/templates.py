@@ -28,7 +28,7 @@ LABELS: Mapping[str, list[FirstLabel]] = {
 
 
 def named(field: str, name: str, templates: Mapping[str, object]) -> str:
-    """Return the spelling of a template's name, found in any letter case. Raises Invalid."""
+    """Return the exact name of a template. ``name`` may be in any letter case. Raises Invalid."""
     spelled = next((key for key in templates if key.lower() == name.strip().lower()), None)
     if spelled is None:
         raise Invalid.field(field, "unknown", f"there is no template {name.strip()!r}")
@@ -42,7 +42,7 @@ def gitignore(names: str) -> str:
 
 
 def licence(name: str, holder: str) -> str:
-    """Return the named licence with this year and ``holder`` filled in; empty for no name. Raises Invalid."""
+    """Return the named licence with the current year and ``holder``; empty for no name. Raises Invalid."""
     if not name.strip():
         return ""
     text = LICENSES[named("license", name, LICENSES)]

@@ -1,4 +1,4 @@
-"""Transfers of a repository to another owner, at once or on acceptance.
+"""Transfers of a repository to another owner, at once or after acceptance.
 
 Files stay in place, because their path is made from the repository id.
 """
@@ -32,7 +32,7 @@ async def transfer(
     """Make ``new_owner`` the owner of the repository. Its former path redirects. Raises Invalid, Denied.
 
     Collaborators keep their access. Teams of the former owner lose the repository. ``team_ids`` are teams of
-    the new owner that get it.
+    the new owner that get the repository.
     """
     _require_other(row, new_owner)
     await require_room(tx, new_owner.id, most)

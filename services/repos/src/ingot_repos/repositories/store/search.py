@@ -60,7 +60,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions and the order of a search.
 
     - ``account``: only repositories that the account owns or can reach.
-    - ``concealed``: organizations whose membership the account hides; their repositories are left out.
+    - ``concealed``: organizations whose membership the account hides. Their repositories are excluded.
     - ``text``: each word must be in the name or a topic. With ``descriptions`` it may be in the description.
       With ``only_topics`` the text is a topic.
     - ``first_owner``: repositories of this owner come first.
@@ -110,7 +110,7 @@ class _Word(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """The parts of a search that change its statement. All others are parameters.
+    """The parts of a search that change its statement. All other parts are parameters.
 
     ``fields`` are the names of non-empty fields of ``Search``.
     """

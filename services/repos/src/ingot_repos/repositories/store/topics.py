@@ -67,7 +67,7 @@ class _ListedTopicRow(TopicRow, TotalRow):
 
 
 async def search(db: Executor, viewer: Viewer, text: str, page: Slice) -> tuple[Sequence[TopicRow], int]:
-    """List topics whose names contain a text, of repositories that the viewer may see.
+    """List topics whose names contain a text, of visible repositories, and the number of all.
 
     The topics of the most repositories come first.
     """
