@@ -170,7 +170,7 @@ def _refusal_of_files(rule: ContentRule, files: Sequence[str]) -> str:
 
 
 class _Patterns:
-    """A matcher of paths with several patterns. It compares prefix and suffix first, because that is cheap."""
+    """A matcher of paths with several patterns. It compares prefix and suffix first, which is cheap."""
 
     def __init__(self, patterns: Collection[str]) -> None:
         self._names = {pattern for pattern in patterns if globs.is_plain(pattern)}
