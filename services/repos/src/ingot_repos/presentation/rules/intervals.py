@@ -34,8 +34,8 @@ def write_interval(seconds: int) -> str:
 def pause_after(failures: int, interval: int) -> timedelta:
     """Return the pause after this number of consecutive failures.
 
-    It is 10 minutes after the first failure, and doubles up to a day, or up to a longer ``interval`` in
-    seconds.
+    It is 10 minutes after the first failure, and then doubles. The most is a day or ``interval`` seconds,
+    whichever is longer.
     """
     most = max(LONGEST_PAUSE, timedelta(seconds=interval))
     return min(FIRST_PAUSE * (1 << min(failures - 1, 20)), most)
