@@ -1,7 +1,7 @@
-"""The tables of mirrors and their remotes; SQL for the schedule and the last sync of a mirror.
+"""The tables of mirrors and their remotes, and SQL for the schedule and the last sync of a mirror.
 
-Mirrors and remotes own the tables and write them. They are here because every repository is shown with its
-mirror.
+Mirrors and remotes own the tables and write them. The tables are here because every repository is shown with
+its mirror.
 """
 
 from collections.abc import Collection

@@ -41,7 +41,7 @@ def teams_of(row: TransferRow) -> list[int]:
 async def add(
     db: Executor, repository_id: int, *, sender_id: int, recipient_id: int, team_ids: Sequence[int]
 ) -> bool:
-    """Record a transfer. Return False if another one is pending."""
+    """Record a transfer. Return False if another transfer is pending."""
     values = {
         "repository_id": repository_id,
         "sender_id": sender_id,

@@ -23,7 +23,7 @@ NO_OWNER = 0
 
 
 class WikiRow(TypedRow):
-    """The columns of a wiki that differ from those of its repository."""
+    """The columns of a wiki that differ from the columns of its repository."""
 
     id: int
     wiki_of: int
