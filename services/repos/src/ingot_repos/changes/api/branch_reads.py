@@ -94,7 +94,7 @@ def _guard(rules: Rules, actor: Actor, name: str, tip: str, *, writes: bool) -> 
     tags=["repository"],
 )
 async def list_branches(request: RepositoryRequest, q: str = "") -> Response[list[Branch]]:
-    """List branches by name; with `q`, only branches whose names contain it.
+    """List branches by name. With `q`, list only branches whose names contain it.
 
     Long texts of commits are shortened. Only the route for one branch returns the complete texts.
     """

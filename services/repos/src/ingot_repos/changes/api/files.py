@@ -51,7 +51,10 @@ class CommitDates(msgspec.Struct, kw_only=True):
 
 
 class CommitOptions(msgspec.Struct, kw_only=True):
-    """Options of a commit. `new_branch` is created for it; `force_push` overwrites an existing one."""
+    """Options of a commit. `new_branch` is created for the commit.
+
+    With `force_push`, an existing branch `new_branch` is overwritten.
+    """
 
     message: Text = ""
     branch: Name = ""
@@ -82,7 +85,7 @@ class CreateFile(CommitOptions, kw_only=True):
 
 
 class UpdateFile(CreateFile, kw_only=True):
-    """A change of a file. `sha` is its current id; without it the file must be new.
+    """A change of a file. `sha` is its current id. Without `sha`, the file must be new.
 
     `from_path` is the old path of a renamed file.
     """
@@ -227,7 +230,7 @@ async def apply_patch(request: RepositoryRequest, data: ApplyPatch) -> FileRespo
     status_code=201,
 )
 async def revert_commit(request: RepositoryRequest, sha: str, data: RevertCommit) -> FileResponse:
-    """Revert a commit on a branch; for a merge, against its first parent.
+    """Revert a commit on a branch. A merge is reverted against its first parent.
 
     Returns 409 if later commits changed the same lines, or if the branch has none of the changes.
     """

@@ -84,7 +84,7 @@ def _view(presenter: CodePresenter, tag: TagInfo) -> Tag:
     tags=["repository"],
 )
 async def list_tags(request: RepositoryRequest, q: str = "") -> Response[list[Tag]]:
-    """List tags, latest first; with `q`, only tags whose names contain it. Long texts are shortened."""
+    """List tags, latest first. With `q`, list only tags whose names contain it. Long texts are shortened."""
     repository, page, presenter = request.resource, request.page(), CodePresenter.of(request)
     try:
         listed, total = await request.storage.call(

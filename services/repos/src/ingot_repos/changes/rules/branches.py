@@ -31,7 +31,7 @@ class BranchEditor:
         await self._apply(RefChange(BRANCHES + name, ZERO_OID, commit))
 
     async def move(self, name: str, target: str, expected: str, *, force: bool) -> None:
-        """Move a branch to a commit; without ``force`` only forward.
+        """Move a branch to a commit. Without ``force``, the commit must contain the current tip.
 
         If ``expected`` is not empty, the branch must be at that commit. Raises NotFound, Conflict, Invalid.
         """
