@@ -86,7 +86,7 @@ class HttpIdentity:
         return await self._peer.post("/internal/signature-keys", query, list[SignatureKey])
 
     async def memberships(self, account_id: int, *, public_only: bool = False) -> dict[int, Membership]:
-        """Return the current organizations of a user; with ``public_only``, only public memberships."""
+        """Return the current organizations of a user. With ``public_only``, ignore private memberships."""
         path = f"/internal/accounts/{account_id}/organizations"
         return await self._peer.get(f"{path}?public=true" if public_only else path, dict[int, Membership])
 
@@ -108,7 +108,7 @@ class HttpIdentity:
     ) -> list[int]:
         """Return members of these teams, and of teams with all repositories, such as Owners.
 
-        A team counts only if it may read one of ``units``; with ``write``, only if it may write one.
+        A team counts only if it may read one of ``units``. With ``write``, it must be allowed to write one.
         """
         query = urlencode({"ids": team_ids, "write": str(write).lower(), "unit": units}, doseq=True)
         return await self._peer.get(
