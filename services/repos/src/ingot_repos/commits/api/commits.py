@@ -115,10 +115,10 @@ async def list_commits(
     hidden: Annotated[str, QueryParameter(name="not")] = "",
     author: str = "",
 ) -> Response[list[FullCommit]]:
-    """List the history of a branch, tag or commit, latest first; with `path` only commits that change it.
+    """List the history of a branch, tag or commit, latest first.
 
-    `not` names a branch, tag or commit whose history is excluded. `author` is a part of the author's name or
-    address. Long texts are shortened.
+    With `path`, list only commits that change it. `not` names a branch, tag or commit whose history is
+    excluded. `author` is a part of the author's name or address. Long texts are shortened.
     """
     repository, page = request.resource, request.page()
     history_filter = HistoryFilter(

@@ -187,7 +187,7 @@ async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> 
 
 
 def _worst(states: set[StatusState]) -> StatusState:
-    """Return the worst of the states, as the oldest route does; `pending` without any."""
+    """Return the worst of the states, like the oldest route; `pending` without any state."""
     return next((state for state in WORST_FIRST if state in states), "pending")
 
 

@@ -108,7 +108,10 @@ async def add(tx: Executor, repository_id: int, sha: str, **values: Any) -> Stat
 async def list_page(
     db: Executor, repository_id: int, sha: str, page: Slice, *, state: StatusState | None, oldest_first: bool
 ) -> tuple[Sequence[StatusRow], int]:
-    """List statuses of a commit, latest first unless ``oldest_first``; with ``state`` only this state."""
+    """List statuses of a commit, latest first unless ``oldest_first``.
+
+    With ``state``, list only statuses with this state.
+    """
     statuses = _of_commit_in_order(oldest_first=oldest_first, in_state=state is not None)
     return await statuses.read(db, page, repository_id=repository_id, sha=sha, state=state)
 
