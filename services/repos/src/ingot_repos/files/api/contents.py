@@ -361,7 +361,7 @@ async def editorconfig(
 async def _content(
     request: RepositoryRequest, repository: ResolvedRepository, blob: Blob
 ) -> tuple[bytes, AsyncGenerator[bytes, None] | None]:
-    """Return the first bytes of a file, and a stream of the rest; None if there is no rest.
+    """Return the first bytes of a file, and a stream of the rest, or None if there is no rest.
 
     Raises TooLarge if git needs too much memory.
     """
