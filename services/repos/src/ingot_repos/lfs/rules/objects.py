@@ -1,4 +1,4 @@
-"""LFS objects: each shard stores an object once, and links say which repositories have it.
+"""LFS objects: each shard stores an object once, and links connect it with repositories.
 
 A repository gets an object by an upload, or because the caller may read another repository that has it. The
 link is removed when no commit has pointed to the object for a while. An object without links is deleted
@@ -190,7 +190,7 @@ class LfsObjects:
                     log.info("objects of LFS are needed no more", repository=repository.id, objects=count)
 
     async def free_unlinked(self) -> None:
-        """Delete objects without links; jobs then delete their bytes.
+        """Delete objects without links. Jobs then delete their bytes.
 
         Only one process does this at a time, because it reads all objects.
         """

@@ -18,7 +18,7 @@ from ingot_repos.lfs.store.tables import lfs_link, lfs_object, lfs_user
 
 
 class LfsObjectRow(TypedRow):
-    """A stored object. ``oid`` is the SHA-256 of its bytes; the storage key is made from ``uuid``."""
+    """A stored object. ``oid`` is the SHA-256 of its bytes. The storage key is made from ``uuid``."""
 
     id: int
     shard: str
