@@ -86,7 +86,7 @@ class MirrorJobs:
         await asyncio.to_thread(remove_temporary_files, path, lock_seconds=OLD_SECONDS)
 
     async def _fetch(self, row: RepositoryRow, remote: RemoteRow) -> str | None:
-        """Fetch branches and tags and move the refs. Return the remote's default branch; None if unknown.
+        """Fetch branches and tags and move the refs. Return the remote's default branch, or None if unknown.
 
         Raises RemoteFailed.
         """
