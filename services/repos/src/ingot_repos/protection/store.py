@@ -188,7 +188,7 @@ async def count_tag_rules(db: Executor, repository_id: int) -> int:
 async def add_branch_rule(
     tx: Executor, repository_id: int, rule_name: str, rule: BranchRule, priority: int | None
 ) -> BranchProtectionRow | None:
-    """Insert a branch rule; without ``priority``, after all others. Return None if its name is taken."""
+    """Insert a branch rule. Without ``priority``, it comes last. Return None if its name is taken."""
     last = (
         select(func.coalesce(func.max(branch_protection.c.priority), 0) + 1)
         .where(branch_protection.c.repository_id == repository_id)
