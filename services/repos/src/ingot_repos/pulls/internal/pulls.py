@@ -276,7 +276,10 @@ async def list_files(
 async def _changed_files(
     request: RepositoryRequest, path: Path, base: str, head: str, whitespace: compare.Whitespace
 ) -> ChangedFiles:
-    """Return the files that differ between commits that the caller may read; cached. Raises TooLarge."""
+    """Return the files that differ between commits that the caller may read. Raises TooLarge.
+
+    The list is cached.
+    """
     cache, key = request.part(ReadCache).changed_files, (base, head, whitespace)
     files: ChangedFiles | None = cache.get(key)
     if files is None:
