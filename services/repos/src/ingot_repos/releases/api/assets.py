@@ -65,10 +65,9 @@ async def list_assets(request: RepositoryRequest, release_id: int) -> Response[l
     operation_class=FileUpload,
 )
 async def upload(request: RepositoryRequest, release_id: int, name: str = "") -> Attachment:
-    """Add an asset to a release.
+    """Add an asset to a release. `name` is the name of the asset.
 
-    The file is the field `attachment` of a form; any other body is stored as the file. `name` is the name of
-    the asset.
+    The file is the field `attachment` of a form. Any other body is stored as the file.
     """
     repository = writable(request)
     release = await release_of_path(request, release_id)

@@ -1,4 +1,4 @@
-"""Releases. Only writers see drafts; for other callers drafts do not exist."""
+"""Releases. Only writers see drafts. For other callers, drafts do not exist."""
 
 from typing import Annotated
 

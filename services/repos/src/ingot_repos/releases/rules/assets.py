@@ -97,7 +97,7 @@ class AssetEditor:
         return await self._existing(tx, row.release_id, row.id)
 
     async def delete(self, tx: Tx, shard: str, row: AssetRow) -> None:
-        """Delete an asset; a job deletes its bytes. Raises NotFound if it no longer exists."""
+        """Delete an asset. A job deletes its bytes. Raises NotFound if the asset no longer exists."""
         if not await release_assets.remove(tx, row.id):
             raise NotFound
         await free(tx, self._jobs, shard, [row])
