@@ -54,7 +54,7 @@ async def request_deletion_of_all(tx: Tx, jobs: Jobs, account_id: int, requested
 
 
 async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, sender: User) -> None:
-    """Delete a repository; a job deletes its files later. Raises NotFound if it no longer exists.
+    """Delete a repository. A job deletes its files later. Raises NotFound if it no longer exists.
 
     ``row`` may be outdated: shard and state are read again.
     """
@@ -82,7 +82,7 @@ async def delete(tx: Tx, jobs: Jobs, presenter: Presenter, row: RepositoryRow, s
 async def write_tombstone(tx: Tx, jobs: Jobs, repository_id: int, shard: str, *, was_ready: bool) -> None:
     """Record a deleted repository whose files are on ``shard``.
 
-    If it was never ready, no service knows it, and its files are released now.
+    If it was never ready, other services have no data of it, and its files are released now.
     """
     if was_ready:
         await tombstones.add(tx, repository_id, shard, AWAITED)

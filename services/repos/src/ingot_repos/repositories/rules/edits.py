@@ -50,10 +50,10 @@ async def edit(
 
 
 def settle_default_merge_style(row: RepositoryRow, changes: dict[str, Any]) -> None:
-    """Set the default merge style in ``changes``: the requested, the current or the first style.
+    """Set the default merge style in ``changes`` to a style that is allowed.
 
-    The first of these that is allowed is used. Clients switch styles on one by one, and name a default before
-    they allow it. Raises Invalid if no style would be allowed.
+    The requested style comes first, then the current style, then any other. Clients switch styles on one by
+    one, and name a default before they allow it. Raises Invalid if no style would be allowed.
     """
     allowed = [name for name, column in MERGE_STYLES.items() if changes.get(column, getattr(row, column))]
     if not allowed:

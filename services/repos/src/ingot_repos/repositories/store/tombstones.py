@@ -31,7 +31,7 @@ async def add(db: Executor, repository_id: int, shard: str, awaited: Sequence[st
 
 
 async def confirm(db: Executor, repository_id: int, service: str) -> str | None:
-    """Record the confirmation of a service. After the last one, return the shard; until then None."""
+    """Record the confirmation of a service. Return the shard if it was the last service, else None."""
     of_repository = tombstone.c.repository_id == repository_id
     # Locked: of two concurrent confirmations, one must see that it is the last.
     row = await fetch_first(db, select(tombstone).where(of_repository).with_for_update(), TombstoneRow)
