@@ -1,4 +1,4 @@
-"""A worker of repos that kills itself between two steps of a fork, an import or a sync.
+"""A worker of repos that kills itself between two steps of a fork, an import, its repeat or a sync.
 
 Started once as ``python mortal_repos.py``. Each line on stdin is one life, as JSON: ``database``, ``folder``,
 ``source`` (a bare repository), ``kind``, ``begin`` (true to request the work first) and ``kill_at``. The
@@ -58,6 +58,11 @@ async def begin(world, ann, bob, kind, source):
         await world.components.import_workers.step()
         move(Path(source) / "refs" / "heads")
         assert (await bob.post("/repos/bob/app/mirror-sync")).status_code == 200
+    if kind == "repeat_import":
+        await world.components.import_workers.step()
+        move(Path(source) / "refs" / "heads")
+        again = await bob.post(f"/repos/migrate/{answer.json()['id']}/again", {})
+        assert again.status_code == 202, again.text
 
 
 def move(branches):

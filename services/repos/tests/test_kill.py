@@ -1,4 +1,4 @@
-"""Forks, imports and syncs under SIGKILL before every sixth step, and git when its worker dies.
+"""Forks, imports, their repeats and syncs under SIGKILL before every sixth step, and git when its worker dies.
 
 ``make soak`` kills before every step (INGOT_TEST_KILLS).
 """
@@ -70,6 +70,10 @@ EXPECTED = {
     "migrate": (
         ["refs/heads/old", "refs/heads/trunk"],
         {"repos.repository.created.v1": 1, "repos.import.finished.v1": 1},
+    ),
+    "repeat_import": (
+        ["refs/heads/new", "refs/heads/old", "refs/heads/trunk"],
+        {"repos.repository.created.v1": 1, "repos.import.finished.v1": 2, "repos.push.received.v1": 1},
     ),
     "sync": (
         ["refs/heads/new", "refs/heads/trunk"],
