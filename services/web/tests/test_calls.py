@@ -26,7 +26,7 @@ LABEL, MILESTONE = (
     plain(Milestone(id=1, title="m", open_issues=1)),
 )
 IMPORTED = {
-    "status": "running", "phase": "issues", "percent": 0, "error": "",
+    "status": "running", "phase": "issues", "percent": 0, "error": "", "repeat": 0, "conflicts": 0,
     "counts": {"issues": {"done": 5, "total": 9}, "labels": {"done": 0, "total": None}},
 }  # fmt: skip
 ENTRY = {

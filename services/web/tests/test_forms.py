@@ -66,7 +66,7 @@ WIKI_PAGE = {
 IMPORT = {
     "id": 1, "status": "running", "service": "gitea", "original_url": "https://there.example.org/crew",
     "source": "crew", "organization": "crew", "is_listed": True, "repositories": {"done": 3, "running": 1},
-    "teams": {}, "error": "", "created_at": MOMENT, "finished_at": None,
+    "teams": {}, "error": "", "created_at": MOMENT, "finished_at": None, "repeat": 0,
 }  # fmt: skip
 SOURCE = {
     "id": 1, "name": "corp", "title": "Corp", "kind": "oidc", "enabled": True, "from_settings": False,

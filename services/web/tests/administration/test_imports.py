@@ -88,3 +88,47 @@ async def test_an_import_that_failed_shows_why_and_is_not_cancelled(pages, forge
     assert "the remote refused the credentials" in shown
     assert "Cancel import" not in shown
     assert 'http-equiv="refresh"' not in shown
+
+
+def ended(forge, **more):
+    done = IMPORT | {"status": "done", "repeat": 2, **more}
+    forge.answers |= {f"{PATH}/1": done, f"{PATH}/1/teams": [], f"{PATH}/1/absent_members": []}
+    forge.answers[f"{PATH}/1/repositories"] = [IMPORTED | {"id": 7, "name": "app", "conflicts": 3}]
+
+
+async def test_an_import_that_ended_is_repeated(pages, forge):
+    ended(forge)
+    shown = await pages.get(f"{PATH}/1", ROOT)
+    assert "and repeated 2 times." in shown.text
+    assert '/app/settings/migrate">3 changed on both sides</a>' in shown.text
+    forge.changed = IMPORT
+    fields = {"password": "t0ken", "people": "cat,ann", "map_logins": "1"}
+    sent = await pages.submit(shown.text, "Import again", to="/again", caller=ROOT, **fields)
+    assert (sent.status_code, sent.headers["location"].endswith(f"{PATH}/1")) == (303, True)
+    body = {"auth_username": "", "auth_password": "t0ken", "people_csv": "cat,ann", "map_logins": True}
+    assert forge.sent == [("POST", f"{PATH}/1/again", body)]
+
+
+async def test_people_of_an_import_get_accounts(pages, forge):
+    ended(forge)
+    shown = await pages.get(f"{PATH}/1", ROOT)
+    fields = {"accounts": "cat,ann\r\ndog,bob"}
+    sent = await pages.submit(shown.text, "Assign to accounts", to="/people", caller=ROOT, **fields)
+    assert sent.status_code == 303
+    [(method, path, body)] = forge.sent
+    assert (method, path, body["people_csv"].splitlines()) == (
+        "POST",
+        f"{PATH}/1/people",
+        ["cat,ann", "dog,bob"],
+    )
+
+
+async def test_a_refused_repeat_keeps_the_form_without_its_secret(pages, forge):
+    ended(forge)
+    shown = await pages.get(f"{PATH}/1", ROOT)
+    forge.refuses = 409
+    fields = {"password": "t0ken", "people": "cat,ann"}
+    refused = await pages.submit(shown.text, "Import again", to="/again", caller=ROOT, **fields)
+    assert refused.status_code == 409
+    assert "cat,ann" in refused.text
+    assert "t0ken" not in refused.text

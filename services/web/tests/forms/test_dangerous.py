@@ -124,6 +124,8 @@ async def test_other_forms_ask_for_nothing(pages, old_session):
         ("/admin/imports", "import", True),
         ("/admin/imports", "try", False),
         ("/admin/imports/1", "", False),
+        ("/admin/imports/1/again", "", True),
+        ("/admin/imports/1/people", "", False),
         ("/admin/users/bob", "delete", True),
         ("/admin/users", "", False),
     ],

@@ -86,7 +86,9 @@ async def show_import(request: WebRequest, import_id: int) -> Response[str]:
     return await _import_page(request, import_id)
 
 
-async def _import_page(request: WebRequest, import_id: int, problem: ApiError | None = None) -> Response[str]:
+async def _import_page(
+    request: WebRequest, import_id: int, problem: ApiError | None = None, form: Form | None = None
+) -> Response[str]:
     path = IMPORTS + at(import_id)
     shown, listing, teams, absent = await gather(
         request.forge.get("repos", path),
@@ -100,6 +102,7 @@ async def _import_page(request: WebRequest, import_id: int, problem: ApiError | 
         title=f"Import of {shown['source']}",
         part="imports",
         error=problem,
+        form=form or Form([]),
         shown=shown,
         all=sum(counts.values()),
         ended=sum(count for status, count in counts.items() if status not in UNENDED),
@@ -124,4 +127,33 @@ async def cancel_import(request: WebRequest, import_id: int) -> Response[Any]:
     return request.redirect(f"{IMPORTS}/{import_id}")
 
 
-routes = [imports, add_import, show_import, cancel_import]
+@post("/admin/imports/{import_id:int}/again", policy=anyone(), include_in_schema=False)
+async def repeat_import(request: WebRequest, import_id: int) -> Response[Any]:
+    """Begin an import that has ended once more, with the credentials and the table of people of the form."""
+    form = await request.sent_form()
+    body: dict[str, Any] = {
+        "auth_username": form.text("user"),
+        "auth_password": form["password"],
+        "people_csv": form["people"],
+        "map_logins": form.has("map_logins"),
+    }
+    try:
+        await request.forge.send("POST", "repos", at("admin", "imports", import_id, "again"), body)
+    except ApiError as error:
+        return await _import_page(request, import_id, error, form)
+    return request.redirect(f"{IMPORTS}/{import_id}")
+
+
+@post("/admin/imports/{import_id:int}/people", policy=anyone(), include_in_schema=False)
+async def reassign_people(request: WebRequest, import_id: int) -> Response[Any]:
+    """Give accounts what people without an account did at the source, in all repositories of an import."""
+    form = await request.sent_form()
+    body = {"people_csv": form["accounts"]}
+    try:
+        await request.forge.send("POST", "repos", at("admin", "imports", import_id, "people"), body)
+    except ApiError as error:
+        return await _import_page(request, import_id, error, form)
+    return request.redirect_with_outcome(f"{IMPORTS}/{import_id}", "saved")
+
+
+routes = [imports, add_import, show_import, cancel_import, repeat_import, reassign_people]

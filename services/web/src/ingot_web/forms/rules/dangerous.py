@@ -24,6 +24,7 @@ _DANGEROUS = {
     "/admin/auths": "",
     "/admin/auths/{}": "",
     "/admin/imports": "import",
+    "/admin/imports/{}/again": "",
     "/admin/users/{}": "",
     "/org/{}/settings": "delete",
     "/org/{}/settings/teams/{}": "",
