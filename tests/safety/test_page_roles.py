@@ -43,7 +43,11 @@ ABSENT_BELOW = ("{delivery_id}", "/apply", "/settings/migrate", "/user/invitatio
 """The world has no delivery, no suggestion and no invitation."""
 ROLES = {"organization member": 1, "organization owner": 2, "team owner": 2}
 SHOWN, HIDDEN, REFUSED, SIGN_IN = {200, 303}, {404}, {403}, {401}
-ABSENT = {"/admin/imports/{import_id}"}
+ABSENT = {
+    "/admin/imports/{import_id}",
+    "/admin/imports/{import_id}/again",
+    "/admin/imports/{import_id}/people",
+}
 """Pages of administrators about what this world lacks: an import needs another server."""
 
 

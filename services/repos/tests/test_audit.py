@@ -168,8 +168,14 @@ async def test_imports_of_organizations_are_noted_without_their_credentials(worl
     }  # fmt: skip
     assert (await root.post("/admin/imports", form)).status_code == 202
     assert (await root.call("DELETE", "/api/v1/admin/imports/1")).status_code == 204
+    again = {"auth_token": "t0ken", "people": {"cat": "ann"}}
+    assert (await root.post("/admin/imports/1/again", again)).status_code == 202
+    assert (await root.post("/admin/imports/1/people", {"people": {"cat": "ann"}})).status_code == 202
     noted = await entries(world)
+    assert [entry.details.get("people") for entry in noted[:2]] == [["cat is ann"]] * 2
     assert [(entry.action, entry.subject) for entry in noted] == [
+        ("organization.reassign_import", "import 1"),
+        ("organization.repeat_import", "import 1"),
         ("organization.cancel_import", "import 1"),
         ("organization.import", "organization acme"),
     ]

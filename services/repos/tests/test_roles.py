@@ -199,6 +199,8 @@ MATRIX = {
     "GET /admin/imports/1/teams": (*[403] * 7, 404),
     "GET /admin/imports/1/absent_members": (*[403] * 7, 404),
     "DELETE /admin/imports/1": (*[403] * 7, 404),
+    "POST /admin/imports/1/again": (*[403] * 7, 404),
+    "POST /admin/imports/1/people": (*[403] * 7, 404),
     "GET /admin/unadopted": (*[403] * 7, 200),
     "POST /admin/unadopted/nina/none": (*[403] * 7, 404),
     "DELETE /admin/unadopted/nina/none": (*[403] * 7, 404),

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from litestar import Response, delete, get, post
 
 from ingot_chassis.errors import Invalid, NotFound
-from ingot_chassis.http.policy import MAX_ID, admin
+from ingot_chassis.http.policy import MAX_ID, Connection, Policy, admin
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.security.sealing import Seal
 from ingot_contracts.identity.accounts import NewOrganization, Visibility
@@ -24,6 +24,7 @@ from ingot_repos.catalog.rules.names import Secret
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.clients.identity import HttpIdentity
+from ingot_repos.imports.api.people import ReassignPeople, audited_people
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
@@ -84,6 +85,17 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
+class RepeatOrganizationImport(msgspec.Struct, kw_only=True):
+    """Credentials for the source, and how its people are mapped, as for a new import."""
+
+    auth_username: Secret = ""
+    auth_password: Secret = ""
+    auth_token: Secret = ""
+    map_logins: bool = False
+    people: People = {}
+    people_csv: PeopleCsv = ""
+
+
 class OrganizationReport(msgspec.Struct, kw_only=True):
     """A dry run: at most 1,000 ``repositories`` that would come.
 
@@ -95,6 +107,15 @@ class OrganizationReport(msgspec.Struct, kw_only=True):
     taken: list[str]
     excluded: int
     is_complete: bool
+
+
+def existing_import() -> Policy:
+    """Policy for site administrators and the import ``{import_id}``. Without it the route answers 404."""
+
+    async def decide(connection: Connection, _level: str) -> OrganizationImportRow:
+        return await _get(cast("RepositoryRequest", connection), connection.path_params["import_id"])
+
+    return msgspec.structs.replace(admin(), decide=decide)
 
 
 @post(
@@ -324,6 +345,80 @@ async def list_absent_members(request: RepositoryRequest, import_id: int) -> Res
     return Response(people, headers=request.page_headers(page, total))
 
 
+@post(
+    "/api/v1/admin/imports/{import_id:int}/again",
+    policy=existing_import(),
+    operation_id="adminRepeatImport",
+    tags=["admin"],
+    status_code=202,
+)
+async def repeat_import(
+    request: RepositoryRequest, import_id: int, data: RepeatOrganizationImport
+) -> OrganizationImport:
+    """Begin an import of an organization once more: it brings what is new at the source.
+
+    The imports of its repositories are repeated, four at once, and failed ones restarted. New repositories
+    that match the patterns come as in the first run. Teams stay as they are. Credentials are needed again.
+    Answers 409 until the import has ended.
+    """
+    access.require_unrestricted(request.principal)
+    row = await _get(request, import_id)
+    request.acquire_slot()
+    people = read_people(data.people, data.people_csv)
+    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
+    async with request.db.transaction() as tx:
+        await rules.repeat(
+            tx,
+            request.part(Jobs),
+            row,
+            user_id=request.principal.id,
+            sealed=sealed,
+            map_logins=data.map_logins,
+            people=accounts,
+        )
+        await request.audit(
+            tx,
+            "organization.repeat_import",
+            f"import {row.id}",
+            id=row.id,
+            map_logins=data.map_logins,
+            **audited_people(people),
+        )
+        (view,) = await rules.present(tx, [await store.get(tx, row.id) or row])
+    return view
+
+
+@post(
+    "/api/v1/admin/imports/{import_id:int}/people",
+    policy=existing_import(),
+    operation_id="adminReassignImportPeople",
+    tags=["admin"],
+    status_code=202,
+)
+async def reassign_people(request: RepositoryRequest, import_id: int, data: ReassignPeople) -> None:
+    """Give accounts what an import brought of people who had none, in all its repositories.
+
+    Repositories that the organization no longer owns are left out. Only what the ghost has is moved.
+    """
+    access.require_unrestricted(request.principal)
+    row = await _get(request, import_id)
+    request.acquire_slot()
+    people = read_people(data.people, data.people_csv)
+    if not people:
+        raise Invalid.field("people", "required", "names no one")
+    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    async with request.db.transaction() as tx:
+        await rules.reassign(tx, request.part(Jobs), row, accounts)
+        await request.audit(
+            tx,
+            "organization.reassign_import",
+            f"import {row.id}",
+            id=row.id,
+            **audited_people(people),
+        )
+
+
 @delete(
     "/api/v1/admin/imports/{import_id:int}",
     policy=admin(),
@@ -356,5 +451,7 @@ routes = [
     list_repositories,
     list_teams,
     list_absent_members,
+    repeat_import,
+    reassign_people,
     cancel_import,
 ]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
+from uuid import uuid4
 
 import msgspec
 
@@ -17,8 +18,9 @@ from ingot_remotes.forges.organizations import SourceRepository
 from ingot_remotes.interface.source import SOURCES
 from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.states import ImportState, Visibility
+from ingot_repos.imports import store as sources
 from ingot_repos.imports.rules import lifecycle
-from ingot_repos.imports.rules.lifecycle import NewSource
+from ingot_repos.imports.rules.lifecycle import NewRepeat, NewSource
 from ingot_repos.imports.store import Counts
 from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.store import (
@@ -29,11 +31,17 @@ from ingot_repos.organization_imports.store import (
     TeamState,
 )
 from ingot_repos.placement.rules.job_kinds import job_kind
+from ingot_repos.presentation.rules.announcements import current_row
+from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.remotes.rules.reasons import reason_text
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 
 IMPORT_ORGANIZATION = "import_organization"
-"""The kind of the job."""
+"""The kind of the job of a first run."""
+REPEAT_ORGANIZATION = "repeat_organization"
+"""The kind of the job of a repeat. Workers of earlier releases would only bring what is new."""
+REASSIGN_ORGANIZATION = "reassign_organization"
+"""The kind of the job that gives people what they did in all repositories of an import."""
 LONGEST_NAME = 255
 _BY_VISIBILITY: tuple[str, ...] = ("private", "limited", "public")
 _STATUS_OF_TEAM: Mapping[TeamState, str] = {
@@ -47,6 +55,8 @@ REASONS: Mapping[str, str] = {
     "name": "no repository may have this name here",
     "gone": "the organization here was deleted",
     "teams": "the source does not show its teams to the owner of the credentials",
+    "owner": "the repository has another owner now",
+    "not-repeated": "the import of the repository cannot be repeated",
     "administrator": "who began the import is no longer an administrator who may sign in",
 }
 """Texts for reasons that are not about remotes."""
@@ -64,6 +74,13 @@ class ImportOrganization(msgspec.Struct, frozen=True):
     """The job."""
 
     import_id: int
+
+
+class ReassignOrganization(msgspec.Struct, frozen=True):
+    """The job that gives accounts what an import brought of people. ``accounts`` are by logins there."""
+
+    import_id: int
+    accounts: dict[str, int]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +105,8 @@ class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository of an import, by its name at the source.
 
     ``id`` is that of the repository here, or null before its import begins and after its deletion.
-    ``status`` is that of its own import. ``counts`` has its data next to git by kind.
+    ``status`` is that of its own import. ``counts`` has its data next to git by kind. ``repeat`` counts the
+    repeats of its import. ``conflicts`` changed on both sides.
     """
 
     name: str
@@ -98,6 +116,8 @@ class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
     percent: int = 0
     error: str = ""
     counts: dict[str, Counts] = {}
+    repeat: int = 0
+    conflicts: int = 0
 
 
 class ListedTeam(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +144,7 @@ class AbsentMember(msgspec.Struct, frozen=True, kw_only=True):
 class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
     """The import of an organization. ``repositories`` and ``teams`` have their numbers by status.
 
-    ``is_listed``: all repositories of the source are known.
+    ``is_listed``: all repositories of the source are known. ``repeat`` counts the runs after the first one.
     """
 
     id: int
@@ -139,6 +159,7 @@ class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
     error: str
     created_at: datetime
     finished_at: datetime | None
+    repeat: int = 0
 
 
 def options_of(row: OrganizationImportRow) -> Options:
@@ -178,6 +199,62 @@ async def begin(tx: Tx, jobs: Jobs, shard: str, options: Options, **values: obje
     row = await store.add(tx, shard=shard, options=encoded, **values)
     await jobs.add(tx, job_kind(IMPORT_ORGANIZATION, shard), row.id, ImportOrganization(row.id))
     return row
+
+
+async def repeat(
+    tx: Tx,
+    jobs: Jobs,
+    row: OrganizationImportRow,
+    *,
+    user_id: int,
+    sealed: bytes | None,
+    map_logins: bool,
+    people: Mapping[str, int],
+) -> None:
+    """Begin an import once more. Raises Conflict if it has not ended.
+
+    It repeats the imports of its repositories, restarts those that failed, and brings new repositories.
+    """
+    options = options_of(row)
+    mapping = {"map_logins": map_logins, "people": dict(people)}
+    source = options.source
+    if source is not None:
+        source = msgspec.structs.replace(source, maps_people=True, **mapping)
+    options = msgspec.structs.replace(options, source=source, **mapping)
+    values = {"user_id": user_id, "sealed": sealed, "place": "", "failures": 0}
+    encoded = msgspec.json.encode(options).decode()
+    if not await store.repeat(tx, row.id, options=encoded, **values):
+        raise Conflict("the import has not ended")
+    await jobs.add(tx, job_kind(REPEAT_ORGANIZATION, row.shard), row.id, ImportOrganization(row.id))
+
+
+async def begin_again(
+    tx: Tx, jobs: Jobs, presenter: Presenter, row: OrganizationImportRow, listed: ListedRow
+) -> None:
+    """Repeat the import of a repository, or restart one that has failed. Raises Conflict."""
+    options = options_of(row)
+    repository = await current_row(tx, listed.repository_id or 0)
+    if listed.import_state == ImportState.DONE:
+        new = NewRepeat(
+            user_id=row.user_id,
+            sealed=row.sealed,
+            maps_people=True,
+            map_logins=options.map_logins,
+            people=options.people,
+        )
+        await lifecycle.repeat(tx, jobs, repository, new)
+        return
+    await lifecycle.restart(
+        tx, jobs, presenter, repository, user_id=row.user_id, is_admin=True, sealed=row.sealed
+    )
+    people = msgspec.json.encode(options.people).decode()
+    await sources.change(tx, repository.id, maps_people=True, map_logins=options.map_logins, people=people)
+
+
+async def reassign(tx: Tx, jobs: Jobs, row: OrganizationImportRow, accounts: Mapping[str, int]) -> None:
+    """Add the job that gives accounts what people did in all repositories of an import."""
+    job = ReassignOrganization(row.id, dict(accounts))
+    await jobs.add(tx, job_kind(REASSIGN_ORGANIZATION, row.shard), f"{row.id}:{uuid4()}", job)
 
 
 async def cancel(tx: Tx, jobs: Jobs, import_id: int) -> None:
@@ -236,6 +313,7 @@ async def present(db: Executor, rows: Sequence[OrganizationImportRow]) -> list[O
             error=error_text(row.reason),
             created_at=row.created_at.replace(microsecond=0),
             finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
+            repeat=row.repeat,
         )
         for row in rows
     ]
@@ -243,6 +321,8 @@ async def present(db: Executor, rows: Sequence[OrganizationImportRow]) -> list[O
 
 def present_repository(row: ListedRow) -> ListedRepository:
     status = {ListedState.LISTED: "waiting", ListedState.REFUSED: "failed"}.get(row.state)
+    if row.due:
+        status = "waiting"
     return ListedRepository(
         name=row.name,
         id=row.repository_id,
@@ -251,6 +331,8 @@ def present_repository(row: ListedRow) -> ListedRepository:
         percent=row.percent or 0,
         error=error_text(row.reason or row.import_reason or ""),
         counts=msgspec.json.decode(row.counts, type=dict[str, Counts]) if row.counts else {},
+        repeat=row.repeat or 0,
+        conflicts=row.conflicts,
     )
 
 

@@ -21,7 +21,9 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     case,
+    false,
     func,
+    or_,
     select,
     update,
 )
@@ -33,7 +35,7 @@ from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
 from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.catalog.store.tables import metadata, repository
-from ingot_repos.imports.store import import_source
+from ingot_repos.imports.store import import_conflict, import_source
 from ingot_repos.remotes.store import migration
 
 organization_import = Table(
@@ -58,6 +60,8 @@ organization_import = Table(
     # The place of the next page of teams. Null: no teams are wanted, or their list is complete.
     Column("teams_place", Text),
     Column("failures", Integer, nullable=False, default=0),
+    # How often it was begun again after an end.
+    Column("repeat", Integer, nullable=False, default=0, server_default="0"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
@@ -75,6 +79,8 @@ listed_repository = Table(
     Column("state", String(10), nullable=False),
     Column("reason", String(20), nullable=False, default=""),
     Column("repository_id", ForeignKey("repository.id", ondelete="SET NULL"), index=True),
+    # Its own import is repeated in this run, and has not begun yet.
+    Column("due", Boolean, nullable=False, default=False, server_default=false()),
     UniqueConstraint("import_id", "name"),
     CheckConstraint("state IN ('listed', 'created', 'begun', 'refused')", name="state"),
     **LASTING_IDS,
@@ -151,6 +157,7 @@ class OrganizationImportRow(TypedRow):
     place: str | None
     teams_place: str | None
     failures: int
+    repeat: int
     created_at: datetime
     finished_at: datetime | None
 
@@ -168,6 +175,11 @@ class ListedRow(TypedRow):
     state: ListedState
     reason: str
     repository_id: int | None
+    due: bool
+    owner_id: int | None
+    archived: bool | None
+    repeat: int | None
+    conflicts: int
     import_state: ImportState | None
     import_reason: str | None
     phase: str | None
@@ -243,6 +255,8 @@ async def end(db: Executor, import_id: int, state: ImportState, reason: str = ""
     if row is None:
         return False
     values = {"sealed": None, "options": _without_people(row.options), "finished_at": now()}
+    table = listed_repository
+    await db.execute(update(table).where(table.c.import_id == import_id, table.c.due).values(due=False))
     return await change(db, import_id, state=state, reason=reason, **values)
 
 
@@ -260,16 +274,29 @@ async def add_repositories(db: Executor, import_id: int, listed: Sequence[Mappin
         await db.execute(insert(db, listed_repository).values(values).on_conflict_do_nothing())
 
 
+_CONFLICTS = (
+    select(func.count())
+    .where(import_conflict.c.repository_id == listed_repository.c.repository_id)
+    .scalar_subquery()
+    .label("conflicts")
+)
+
+
 def _listed(import_id: int) -> Any:
     return (
         select(
             listed_repository,
+            repository.c.owner_id,
+            repository.c.archived,
+            migration.c.repeat,
+            _CONFLICTS,
             migration.c.state.label("import_state"),
             migration.c.reason.label("import_reason"),
             migration.c.phase,
             migration.c.percent,
             import_source.c.counts,
         )
+        .outerjoin(repository, repository.c.id == listed_repository.c.repository_id)
         .outerjoin(migration, migration.c.repository_id == listed_repository.c.repository_id)
         .outerjoin(import_source, import_source.c.repository_id == listed_repository.c.repository_id)
         .where(listed_repository.c.import_id == import_id)
@@ -286,6 +313,31 @@ async def list_in_state(
 ) -> Sequence[ListedRow]:
     statement = _listed(import_id).where(listed_repository.c.state == state)
     return await fetch_all(db, statement.order_by(listed_repository.c.id).limit(limit), ListedRow)
+
+
+async def repeat(db: Executor, import_id: int, **values: Any) -> bool:
+    """Begin an import once more that has ended: all its repositories are due. Return False if it runs.
+
+    Repositories that were refused may come now. Those that were deleted here stay deleted.
+    """
+    table, listed = organization_import, listed_repository
+    ended = update(table).where(table.c.id == import_id, table.c.state.not_in(UNENDED))
+    more = {"repeat": table.c.repeat + 1, "state": ImportState.WAITING, "reason": "", "finished_at": None}
+    if (await db.execute(ended.values(**more, **values))).rowcount != 1:
+        return False
+    of_import = update(listed).where(listed.c.import_id == import_id)
+    begun = of_import.where(listed.c.state == ListedState.BEGUN, listed.c.repository_id.is_not(None))
+    await db.execute(begun.values(due=True, reason=""))
+    refused = of_import.where(listed.c.state == ListedState.REFUSED)
+    await db.execute(refused.values(state=ListedState.LISTED, reason=""))
+    return True
+
+
+async def list_due(db: Executor, import_id: int, *, limit: int) -> Sequence[ListedRow]:
+    """Return repositories whose own imports are repeated next: those that do not run."""
+    is_due = listed_repository.c.due, migration.c.state.not_in(UNENDED)
+    statement = _listed(import_id).where(*is_due).order_by(listed_repository.c.id)
+    return await fetch_all(db, statement.limit(limit), ListedRow)
 
 
 async def list_unended(db: Executor, import_id: int) -> Sequence[ListedRow]:
@@ -308,7 +360,7 @@ async def refuse(db: Executor, listed_id: int, reason: str) -> None:
 async def counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[CountRow]:
     """Return the numbers of repositories by state. Begun ones have the state of their own import."""
     state = case(
-        (listed_repository.c.state == ListedState.LISTED, "waiting"),
+        (or_(listed_repository.c.state == ListedState.LISTED, listed_repository.c.due), "waiting"),
         (listed_repository.c.state == ListedState.REFUSED, "failed"),
         else_=func.coalesce(migration.c.state, "deleted"),
     ).label("state")

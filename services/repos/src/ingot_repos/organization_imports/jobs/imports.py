@@ -1,4 +1,4 @@
-"""The job that imports an organization: it lists the repositories, begins their imports, and brings teams.
+"""The jobs that import an organization: they list repositories, begin their imports, and bring teams.
 
 At most ``AT_ONCE`` imports run at once. The list grows page by page, in one transaction with the place of the
 next page. A repository is created in one transaction with its step. So a killed job continues where it was.
@@ -23,7 +23,7 @@ from ingot_repos.catalog.store import accounts
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.rules import lifecycle
+from ingot_repos.imports.rules import lifecycle, people
 from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.organization_imports import store
@@ -31,6 +31,10 @@ from ingot_repos.organization_imports.jobs.administrators import NotAdministrato
 from ingot_repos.organization_imports.jobs.teams import TeamImporter
 from ingot_repos.organization_imports.rules import (
     IMPORT_ORGANIZATION,
+    REASSIGN_ORGANIZATION,
+    REPEAT_ORGANIZATION,
+    ReassignOrganization,
+    begin_again,
     is_more_visible,
     options_of,
     remote_of,
@@ -71,16 +75,22 @@ class OrganizationImportJobs:
         self._teams = TeamImporter(self._db, identity, opener)
 
     def work(self) -> dict[str, Work]:
-        return {IMPORT_ORGANIZATION: self.run}
+        return {
+            IMPORT_ORGANIZATION: self.run,
+            REPEAT_ORGANIZATION: self.run,
+            REASSIGN_ORGANIZATION: self.reassign,
+        }
 
     async def run(self, job: Job) -> None:
         """Do what can be done now, and run the job again until all imports have ended."""
-        import_id = int(job.key)
+        import_id, is_repeat = int(job.key), job.kind.startswith(REPEAT_ORGANIZATION)
         pause: float | None
         async with self._db.transaction() as tx:
-            await store.change(tx, import_id, state=ImportState.RUNNING)
             row = await store.get(tx, import_id)
-        if row is None:
+            if row is not None and is_repeat == (row.repeat > 0):
+                await store.change(tx, import_id, state=ImportState.RUNNING)
+                row = await store.get(tx, import_id)
+        if row is None or is_repeat != (row.repeat > 0):
             pause = None
         elif row.state != ImportState.RUNNING:
             await self._record_owners(row)
@@ -90,6 +100,10 @@ class OrganizationImportJobs:
         else:
             pause = await self._begin_next(row)
         async with self._db.transaction() as tx:
+            if pause is None and is_repeat:
+                present = await store.get(tx, import_id)
+                if present is not None and present.state == ImportState.WAITING:
+                    pause = 0.0  # it was begun again since it ended
             again_at = now() + timedelta(seconds=pause) if pause is not None else None
             await self._jobs.finish(tx, job, again_at=again_at)
 
@@ -143,9 +157,10 @@ class OrganizationImportJobs:
         is_owned = await self._record_owners(row)
         async with self._db.read() as db:
             running = await store.list_unended(db, row.id)
-            following = await store.list_in_state(
-                db, row.id, ListedState.LISTED, limit=max(AT_ONCE - len(running), 0)
-            )
+            room = max(AT_ONCE - len(running), 0)
+            due = await store.list_due(db, row.id, limit=room)
+            new = await store.list_in_state(db, row.id, ListedState.LISTED, limit=room - len(due))
+            following = [*due, *new]
             owner = await accounts.get(db, row.organization_id)
         if owner is None or not is_owned:
             return await self._fail(row, "gone", is_final=True)
@@ -154,6 +169,9 @@ class OrganizationImportJobs:
             is_allowed = await may_import(self._identity, row.user_id)
             if not is_allowed:
                 break
+            if listed.due:
+                await self._repeat(row, listed)
+                continue
             try:
                 async with self._db.transaction() as tx:
                     await self._create(tx, row, owner, listed, login)
@@ -168,6 +186,36 @@ class OrganizationImportJobs:
         if running or following:
             return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
         return await self._bring_teams(row)
+
+    async def _repeat(self, row: OrganizationImportRow, listed: ListedRow) -> None:
+        """Repeat the import of a repository that is here, or restart it if it has failed."""
+        reason = "owner" if listed.owner_id != row.organization_id else "archived" if listed.archived else ""
+        if not reason:
+            try:
+                async with self._db.transaction() as tx:
+                    if await store.change(tx, row.id, failures=0):  # it was not cancelled
+                        await begin_again(tx, self._jobs, self._presenter, row, listed)
+                        await store.change_repository(tx, listed.id, due=False)
+            except Conflict:
+                reason = "not-repeated"
+        if reason:
+            async with self._db.transaction() as tx:
+                await store.change_repository(tx, listed.id, due=False, reason=reason)
+
+    async def reassign(self, job: Job) -> None:
+        """Give accounts what the ghost has in the repositories of an import, each in a transaction.
+
+        A job that is killed begins again: what was given is not the ghost's any more.
+        """
+        request = msgspec.json.decode(job.payload, type=ReassignOrganization)
+        async with self._db.read() as db:
+            row = await store.get(db, request.import_id)
+            if row is None:
+                return
+            repositories = await store.repositories_of(db, row.id, row.organization_id)
+        for repository_id in repositories.values():
+            async with self._db.transaction() as tx:
+                await people.reassign(tx, repository_id, request.accounts)
 
     async def _bring_teams(self, row: OrganizationImportRow) -> float | None:
         """Do the next step of the teams, or end the import. Return like ``_ask``."""
