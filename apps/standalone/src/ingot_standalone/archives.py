@@ -176,12 +176,15 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
     if not is_gitea:
         _download(repository, path, target)
         return
-    from ingot_standalone.gitea_layout import write_layout
+    from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
 
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         archive = Path(scratch, "archive.zip")
         _download(repository, path, archive)
-        left_out = write_layout(archive, target)
+        try:
+            left_out = write_layout(archive, target)
+        except LayoutFailed as error:
+            raise CannotStart(str(error)) from None
     if left_out:
         numbers = ", ".join(f"#{number}" for number in left_out)
         say(f"patches above 256 MiB are left out, but their commits are here: {numbers}")

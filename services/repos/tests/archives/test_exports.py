@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+import yaml
 
 from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportFile, ExportPage, archived_file
@@ -18,6 +19,7 @@ from ingot_remotes.archives.layout import MOST_PAGE_BYTES
 from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
+from ingot_repos.archives.rules import gitea_layout
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -67,9 +69,9 @@ def objects_of(account_id):
     return {kind: with_accounts(objects) for kind, objects in OBJECTS.items() if kind in KINDS}
 
 
-async def begin(person):
+async def begin(person, query=""):
     """Begin an export, and return its name."""
-    answer = await person.post("/repos/ann/app/export")
+    answer = await person.post(f"/repos/ann/app/export{query}")
     assert answer.status_code == 202, answer.text
     [*_, event] = await person.world.events("export.requested")
     return event["name"]
@@ -151,6 +153,43 @@ async def test_files_of_texts_come_out_and_go_in_again(world, ann, app, tmp_path
     request = {"address": imported["address"], "max_bytes": 1000}
     answer = (await ann.call("POST", f"{url}/imported-files", request, peer="issues")).json()
     assert base64.b64decode(answer["content"]) == FILE_OF_TEXT
+
+
+async def test_the_layout_of_gitea_is_a_file_that_its_command_reads(world, ann, app, tmp_path, monkeypatch):
+    name = await begin(ann, "?layout=gitea")
+    assert (await send_pages(ann, app["id"], name, objects_of(1)))["state"] == "ended"
+    assert await world.components.import_workers.step() == 1
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["layout"], state["left_out"]) == ("done", "gitea", [])
+    answer = await ann.get("/repos/ann/app/export/archive")
+    assert "app.gitea.zip" in answer.headers["content-disposition"]
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as files:
+        files.extractall(tmp_path / "layout")
+    [issue] = yaml.safe_load((tmp_path / "layout/issue.yml").read_text())
+    assert (issue["number"], issue["poster_name"]) == (1, "ann")
+    assert await git("symbolic-ref", "HEAD", cwd=tmp_path / "layout/git") == "refs/heads/master\n"
+    assert await git("cat-file", "-p", "master:README.md", cwd=tmp_path / "layout/git") == "hello\n"
+    assert archives(world) == []
+
+
+async def test_patches_without_room_are_named(world, ann, app, monkeypatch):
+    monkeypatch.setattr(gitea_layout, "MOST_PATCH_BYTES", 10)
+    path = world.components.storage.path(app["id"])
+    head = (await git("rev-parse", "master", cwd=path)).strip()
+    base = (await git("rev-parse", "master~1", cwd=path)).strip()
+    objects = objects_of(1)
+    objects["pulls"] = [msgspec.structs.replace(objects["pulls"][0], merge_base=base, head_sha=head)]
+    name = await begin(ann, "?layout=gitea")
+    await send_pages(ann, app["id"], name, objects)
+    assert await world.components.import_workers.step() == 1
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["left_out"]) == ("done", [2])
+
+
+async def test_another_layout_is_refused(ann, app):
+    refused = await ann.post("/repos/ann/app/export?layout=tar")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "layout")
+    assert (await ann.get("/repos/ann/app/export")).status_code == 404
 
 
 async def test_files_of_texts_count_for_the_size_of_an_archive(world, ann, app):

@@ -1,9 +1,12 @@
 """The job that writes the archive of a repository, from its pages of issues and from what repos stores."""
 
 import asyncio
+import shutil
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from ingot_chassis.clock import now
@@ -36,8 +39,9 @@ from ingot_remotes.archives.writer import ArchiveWriter
 from ingot_remotes.interface.source import KINDS, SourceAsset, SourceRelease
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
+from ingot_repos.archives.rules.gitea_layout import write_layout
 from ingot_repos.archives.rules.settings import read_settings
-from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.archives.store import ExportRow, Layout, PageCount
 from ingot_repos.catalog.store import repositories, wikis
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
@@ -55,7 +59,7 @@ from ingot_repos.repositories.store import topics
 log = structlog.get_logger()
 
 TRIES = 3
-ARCHIVE = "archive.zip"
+ARCHIVE, LAYOUT = "archive.zip", "layout.zip"
 READ_BYTES = 1024 * 1024
 POINTERS = 100
 """Pointers to objects of LFS that are looked up together."""
@@ -125,7 +129,10 @@ class ExportJobs:
         try:
             row, repository = await self._running(job)
             if row is not None and repository is not None:
-                await self._store(job, row, await self._write(row, repository))
+                path, left_out = await self._write(row, repository), list[int]()
+                if row.layout == Layout.GITEA:
+                    path, left_out = await self._lay_out(row, path)
+                await self._store(job, row, path, left_out)
         except ExportEnded:
             log.info("export ended while it was written", export=name)
         except ExportFailed as error:
@@ -139,12 +146,28 @@ class ExportJobs:
             await self._fail(job, "failed")
         await asyncio.to_thread(self._storage.discard_archive, name)
 
-    async def _store(self, job: Job, row: ExportRow, path: Path) -> None:
+    async def _lay_out(self, row: ExportRow, archive: Path) -> tuple[Path, list[int]]:
+        """Turn an archive into a ZIP file of Gitea's layout. Return it, and the pulls without patches.
+
+        Raises ExportFailed, ExportEnded.
+        """
+        folder = archive.parent / "layout"
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # of a killed worker
+        left_out = await asyncio.to_thread(write_layout, archive, folder, most_patch_bytes=self._max_bytes)
+        await asyncio.to_thread(archive.unlink)
+        with zipfile.ZipFile(archive.parent / LAYOUT, "w") as target:
+            for path in await asyncio.to_thread(_files_of, folder):
+                await asyncio.to_thread(target.write, path, path.relative_to(folder))
+                await self._require_room(row, target.start_dir)
+        return archive.parent / LAYOUT, left_out
+
+    async def _store(self, job: Job, row: ExportRow, path: Path, left_out: list[int]) -> None:
         """Store the archive and end the export. If it was deleted since, the archive is deleted."""
         key = exports.object_key(row)
         stored = await self._objects.put(key, in_threads(_blocks(path)), max_bytes=self._max_bytes)
         async with self._db.transaction() as tx:
-            values = {"size": stored.size, "sha256": stored.sha256, **exports.expiry()}
+            numbers = msgspec.json.encode(left_out).decode()
+            values = {"size": stored.size, "sha256": stored.sha256, "left_out": numbers, **exports.expiry()}
             has_export = await store.change(tx, row.uuid, state=ImportState.DONE, **values)
             await self._jobs.finish(tx, job)
         if not has_export:
@@ -215,11 +238,11 @@ class ExportJobs:
                     await asyncio.to_thread(writer.add_file, page_path(kind, number), page, is_text=True)
                     text = (folder / exports.people_file(kind, number)).read_bytes()
                     people |= {one.key: one for one in decode_lines(text, ArchivedPerson)}
-                    await self._require_room(row, writer)
+                    await self._require_room(row, writer.size)
         for file in await asyncio.to_thread(exports.files_in, folder):
             path = file_path(file.name.removeprefix(exports.FILE))
             await asyncio.to_thread(writer.add_file, path, file)
-            await self._require_room(row, writer)
+            await self._require_room(row, writer.size)
         return people
 
     async def _add_git(
@@ -231,7 +254,7 @@ class ExportJobs:
             await write_bundle(self._storage.path(repository_id), refs, path)
             await asyncio.to_thread(writer.add_file, name, path)
             await asyncio.to_thread(path.unlink)
-            await self._require_room(row, writer)
+            await self._require_room(row, writer.size)
 
     async def _add_wiki(
         self, row: ExportRow, repository_id: int, writer: ArchiveWriter, folder: Path
@@ -288,11 +311,11 @@ class ExportJobs:
         with writer.open(path) as entry:
             async for chunk in self._objects.read(key, range(size)):
                 await asyncio.to_thread(entry.write, chunk)
-        await self._require_room(row, writer)
+        await self._require_room(row, writer.size)
 
-    async def _require_room(self, row: ExportRow, writer: ArchiveWriter) -> None:
+    async def _require_room(self, row: ExportRow, size: int) -> None:
         """Check an export behind a file. Raises ExportFailed above the limit, and ExportEnded."""
-        if writer.size > self._max_bytes:
+        if size > self._max_bytes:
             raise ExportFailed("too-large")
         async with self._db.read() as db:
             if await store.get_running(db, row.uuid) is None:
@@ -318,6 +341,11 @@ def _release(row: ReleaseRow, assets: Sequence[AssetRow]) -> SourceRelease:
             for one in assets
         ],
     )
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """Return the files and the empty folders of a folder. Blocks."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() or not any(path.iterdir()))
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -27,6 +28,14 @@ from ingot_chassis.db.transaction import insert
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.catalog.store.tables import metadata, repository
 
+
+class Layout(StrEnum):
+    """The layout of the file of an export."""
+
+    ARCHIVE = "archive"
+    GITEA = "gitea"
+
+
 export = Table(
     "export",
     metadata,
@@ -38,6 +47,9 @@ export = Table(
     Column("cursor", Text, nullable=False, default=""),
     Column("counts", Text, nullable=False, default="{}"),
     Column("reason", String(20), nullable=False, default=""),
+    # Of the file that is stored; and the pull requests without a patch in it, as JSON.
+    Column("layout", String(10), nullable=False, server_default=Layout.ARCHIVE),
+    Column("left_out", Text, nullable=False, server_default="[]"),
     # The archive as an object.
     Column("size", BigInteger, nullable=False, default=0),
     Column("sha256", String(64), nullable=False, default=""),
@@ -56,7 +68,7 @@ class PageCount(msgspec.Struct, frozen=True):
 
 
 class ExportRow(TypedRow):
-    """An export. ``counts`` is JSON."""
+    """An export. ``counts`` and ``left_out`` are JSON."""
 
     repository_id: int
     uuid: str
@@ -64,6 +76,8 @@ class ExportRow(TypedRow):
     cursor: str
     counts: str
     reason: str
+    layout: Layout
+    left_out: str
     size: int
     sha256: str
     created_at: datetime
@@ -75,12 +89,13 @@ def counts_of(row: ExportRow) -> dict[str, PageCount]:
     return msgspec.json.decode(row.counts, type=dict[str, PageCount])
 
 
-async def add(tx: Executor, repository_id: int, uuid: str) -> bool:
+async def add(tx: Executor, repository_id: int, uuid: str, layout: Layout) -> bool:
     """Add a running export. Return False if the repository has one."""
     values = {
         "repository_id": repository_id,
         "uuid": uuid,
         "state": ImportState.RUNNING,
+        "layout": layout,
         "created_at": now(),
     }
     added = await tx.execute(insert(tx, export).values(values).on_conflict_do_nothing())

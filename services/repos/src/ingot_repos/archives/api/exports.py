@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from litestar import Response, delete, get, post
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.store import ObjectStore
@@ -14,7 +14,7 @@ from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.read_rights import renew_reader, require_scope, while_readable
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.archives.rules import exports
-from ingot_repos.archives.store import counts_of
+from ingot_repos.archives.store import Layout, counts_of
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.remotes.rules.reasons import reason_text
 
@@ -25,10 +25,13 @@ ISSUES = "read:issue"
 class Export(msgspec.Struct, kw_only=True):
     """The progress of an export. ``counts`` are the objects by kind that are written.
 
-    ``size`` is that of the archive in bytes. It is deleted at ``expires_at``.
+    ``size`` is that of the archive in bytes. It is deleted at ``expires_at``. ``left_out`` are the pull
+    requests whose patches are too large for the layout of Gitea.
     """
 
     status: ImportState
+    layout: Layout
+    left_out: list[int]
     counts: dict[str, int]
     size: int
     error: str
@@ -44,16 +47,19 @@ class Export(msgspec.Struct, kw_only=True):
     tags=["repository"],
     status_code=202,
 )
-async def begin_export(request: RepositoryRequest) -> Export:
+async def begin_export(request: RepositoryRequest, layout: str = Layout.ARCHIVE) -> Export:
     """Begin to write an archive of everything in the repository. It replaces an earlier one.
 
-    Answers 409 while an export runs. A token also needs the scope `read:issue`.
+    `layout` is archive or gitea: a ZIP file of the folder that Gitea's command restore-repo reads. Answers
+    409 while an export runs. A token also needs the scope `read:issue`.
     """
+    if layout not in (*Layout,):
+        raise Invalid.field("layout", "unsupported", f"is none of {', '.join(Layout)}")
     require_scope(request, ISSUES)
     request.acquire_slot()
     repository = request.resource
     async with request.db.transaction() as tx:
-        await exports.begin(tx, request.part(Jobs), repository.id, repository.row.shard)
+        await exports.begin(tx, request.part(Jobs), repository.id, repository.row.shard, Layout(layout))
         await request.audit(tx, "repository.export", repository.audit_subject, id=repository.id)
     return await _present(request)
 
@@ -98,7 +104,8 @@ async def download_export(request: RepositoryRequest) -> Response[Any]:
         raise NotFound
     require_scope(request, ISSUES)
     request.acquire_slot()
-    name = f"{repository.row.name}.ingot.zip"
+    kind = "gitea" if row.layout == Layout.GITEA else "ingot"
+    name = f"{repository.row.name}.{kind}.zip"
     file = StoredFile(exports.object_key(row), name, row.size, row.sha256, media_type="application/zip")
     answer = await file_answer(request.headers, request.part(ObjectStore), file, cached_by="private")
     return while_readable(answer, repository.id, renew_reader(request, repository.id, "admin", None))
@@ -109,6 +116,8 @@ async def _present(request: RepositoryRequest) -> Export:
         row = await exports.require(db, request.resource.id)
     return Export(
         status=row.state,
+        layout=row.layout,
+        left_out=msgspec.json.decode(row.left_out, type=list[int]),
         counts={kind: count.objects for kind, count in counts_of(row).items()},
         size=row.size,
         error=reason_text(row.reason),

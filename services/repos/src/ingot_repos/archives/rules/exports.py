@@ -34,7 +34,7 @@ from ingot_remotes.archives.layout import (
 )
 from ingot_remotes.interface.source import KINDS, Kind
 from ingot_repos.archives import store
-from ingot_repos.archives.store import ExportRow, PageCount
+from ingot_repos.archives.store import ExportRow, Layout, PageCount
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import ImportState
@@ -74,7 +74,7 @@ def people_file(kind: Kind, number: int) -> str:
     return f"people-{page_file(kind, number)}"
 
 
-async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
+async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str, layout: Layout) -> None:
     """Begin an export. It replaces an earlier one. Raises Conflict while one runs."""
     earlier = await store.get(tx, repository_id)
     if earlier is not None:
@@ -82,7 +82,7 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str) -> None:
             raise Conflict("an export is running; cancel it first")
         await remove(tx, jobs, earlier, shard)
     name = str(uuid.uuid4())
-    if not await store.add(tx, repository_id, name):
+    if not await store.add(tx, repository_id, name, layout):
         raise Conflict("an export is running; cancel it first")
     tx.emit(ExportRequested(repository_id=repository_id, name=name), key=repository_id)
 

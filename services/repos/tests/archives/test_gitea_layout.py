@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ingot_chassis.errors import CannotStart
-from ingot_standalone import gitea_layout
-from ingot_standalone.gitea_layout import write_layout
+from ingot_repos.archives.rules import gitea_layout
+from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
 
 AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
 TIMES = {"created_at": AT, "updated_at": LATER}
@@ -219,9 +218,9 @@ def test_what_cannot_be_written_leaves_nothing(archive: Path, tmp_path: Path) ->
         "empty": "not an archive",
         "damaged": "git cannot",
     }.items():
-        with pytest.raises(CannotStart, match=words):
+        with pytest.raises(LayoutFailed, match=words):
             write_layout(tmp_path / f"{name}.zip", tmp_path / "layout")
         assert sorted(tmp_path.iterdir()) == before
     write_layout(archive, tmp_path / "layout")
-    with pytest.raises(CannotStart, match="exists"):
+    with pytest.raises(LayoutFailed, match="exists"):
         write_layout(archive, tmp_path / "layout")

@@ -2,6 +2,8 @@
 
 Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. Times,
 dependencies, due dates and pins have no place there. No file has a name that comes from the archive.
+
+One page of the archive is in memory at a time: objects are appended to their files.
 """
 
 import asyncio
@@ -10,13 +12,11 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from ingot_chassis.errors import CannotStart
 from ingot_git.process.command import MIB, GitArgs, clean_environment, run_git
 from ingot_git.process.errors import GitError
 from ingot_git.process.streaming import stream_git
@@ -33,10 +33,16 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufff
 Object = dict[str, Any]
 
 
+class LayoutFailed(Exception):
+    """The folder cannot be written. The message says why."""
+
+
 class _Archive:
     """The pages of an archive."""
 
-    def __init__(self, file: zipfile.ZipFile) -> None:
+    def __init__(self, file: zipfile.ZipFile, most_patch_bytes: int) -> None:
+        self.room = most_patch_bytes
+        """The bytes that all further patches may have."""
         self.file, self.names = file, set(file.namelist())
         self.manifest: Object = json.loads(file.read("manifest.json"))
         self.emails = {
@@ -73,53 +79,72 @@ class _Archive:
             shutil.copyfileobj(source, file)
 
 
-def write_layout(archive: Path, folder: Path) -> list[int]:
+def write_layout(archive: Path, folder: Path, *, most_patch_bytes: int = 2**63) -> list[int]:
     """Write the folder, which must not exist. Return the pull requests whose patches are too large.
 
-    Blocks. Raises CannotStart.
+    All patches have at most ``most_patch_bytes``. Blocks, in a thread without an event loop. Raises
+    LayoutFailed.
     """
     if folder.exists():
-        raise CannotStart(f"{folder} exists; name another folder")
+        raise LayoutFailed(f"{folder} exists; name another folder")
     try:
         with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             layout = Path(scratch, "layout")
             layout.mkdir(mode=0o700)
-            contents = _Archive(file)
+            contents = _Archive(file, most_patch_bytes)
             _write(contents, layout)
             layout.rename(folder)
             return contents.without_patches
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise CannotStart(f"{archive} is not an archive of Ingot: {error!r}") from None
+        raise LayoutFailed(f"{archive} is not an archive of Ingot: {error!r}") from None
 
 
 def _write(archive: _Archive, folder: Path) -> None:
     _write_git(archive, folder)
     _save(folder / "repo.yml", _repository(archive, has_wiki=(folder / "wiki").exists()))
     _save(folder / "topic.yml", {"topics": archive.manifest.get("topics", [])})
-    _save(folder / "label.yml", [*archive.labels.values()])
-    _save(folder / "milestone.yml", [_milestone(one) for one in archive.pages("milestones")])
-    _save(folder / "release.yml", _releases(archive, folder))
-    _save(folder / "issue.yml", [_issue(archive, one) for one in archive.pages("issues")])
-    pulls, comments, reviews = list[Object](), defaultdict[int, list[Object]](list), dict[int, list[Object]]()
-    for one in archive.pages("pulls"):
-        pulls.append(_pull(archive, one, folder / "git"))
-        if one.get("reviews"):
-            reviews[one["number"]] = [_review(one["number"], review) for review in one["reviews"]]
-        for text in one.get("comments", []):
-            comments[one["number"]].append(_comment(archive, one["number"], text))
-    for text in archive.pages("comments"):
-        comments[text["number"]].append(_comment(archive, text["number"], text))
-    _save(folder / "pull_request.yml", pulls)
-    for name, groups in (("comments", comments), ("reviews", reviews)):
+    _append(folder / "label.yml", archive.labels.values())
+    _append(folder / "milestone.yml", (_milestone(one) for one in archive.pages("milestones")))
+    _append(folder / "release.yml", _releases(archive, folder))
+    _append(folder / "issue.yml", (_issue(archive, one) for one in archive.pages("issues")))
+    for name in ("comments", "reviews"):
         (folder / name).mkdir()
-        for number, objects in groups.items():
-            _save(folder / name / f"{int(number)}.yml", objects)
+    _append(folder / "pull_request.yml", _pulls(archive, folder))
+    for text in archive.pages("comments"):
+        path = folder / "comments" / f"{int(text['number'])}.yml"
+        _append(path, [_comment(archive, text["number"], text)])
 
 
-def _save(path: Path, value: Any) -> None:
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    text = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    path.write_text(text + "\n", encoding="utf-8")
+def _pulls(archive: _Archive, folder: Path) -> Iterator[Object]:
+    """Yield the pull requests, and write their patches, comments and reviews."""
+    for one in archive.pages("pulls"):
+        number = int(one["number"])
+        if reviews := one.get("reviews"):
+            _append(folder / "reviews" / f"{number}.yml", [_review(number, review) for review in reviews])
+        if texts := one.get("comments"):
+            _append(
+                folder / "comments" / f"{number}.yml", [_comment(archive, number, text) for text in texts]
+            )
+        yield _pull(archive, one, folder / "git")
+
+
+def _append(path: Path, objects: Iterable[Object]) -> None:
+    """Append objects to a list in YAML. A list without objects is one, too."""
+    with path.open("a", encoding="utf-8") as file:
+        for one in objects:
+            file.write(f"- {_encoded(one)}\n")
+        if not file.tell():
+            file.write("[]\n")
+
+
+def _save(path: Path, value: Object) -> None:
+    path.write_text(_encoded(value) + "\n", encoding="utf-8")
+
+
+def _encoded(value: Object) -> str:
+    """Return JSON in one line that is also YAML."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _write_git(archive: _Archive, folder: Path) -> None:
@@ -140,9 +165,9 @@ def _write_git(archive: _Archive, folder: Path) -> None:
 
 
 def _create(path: Path, main: str) -> None:
-    """Create an empty bare repository with a default branch. Raises CannotStart."""
+    """Create an empty bare repository with a default branch. Raises LayoutFailed."""
     if not is_valid_ref_name(main):
-        raise CannotStart("the archive has no valid name of a default branch")
+        raise LayoutFailed("the archive has no valid name of a default branch")
     for name in ("objects", "refs"):
         (path / name).mkdir(parents=True)
     (path / "HEAD").write_text(f"ref: {BRANCHES}{main}\n")
@@ -150,7 +175,7 @@ def _create(path: Path, main: str) -> None:
 
 
 def _git(args: GitArgs, folder: Path | None = None) -> bytes:
-    """Return the output of git. Raises CannotStart."""
+    """Return the output of git. Raises LayoutFailed."""
     try:
         return run_git(
             args,
@@ -159,7 +184,7 @@ def _git(args: GitArgs, folder: Path | None = None) -> bytes:
             environment=clean_environment(protocols=("file",), config=(("transfer.fsckObjects", "true"),)),
         )
     except GitError as error:
-        raise CannotStart(f"git cannot read the archive: {error}") from None
+        raise LayoutFailed(f"git cannot read the archive: {error}") from None
 
 
 def _repository(archive: _Archive, *, has_wiki: bool) -> dict[str, str]:
@@ -198,9 +223,8 @@ def _milestone(one: Object) -> Object:
     }
 
 
-def _releases(archive: _Archive, folder: Path) -> list[Object]:
-    """Return the releases, and write their files."""
-    releases = []
+def _releases(archive: _Archive, folder: Path) -> Iterator[Object]:
+    """Yield the releases, and write their files."""
     for number, one in enumerate(archive.pages("releases"), 1):
         assets = []
         for place, asset in enumerate(one.get("assets", []), 1):
@@ -219,21 +243,18 @@ def _releases(archive: _Archive, folder: Path) -> list[Object]:
                     "download_url": path,
                 }
             )
-        releases.append(
-            {
-                "tag_name": one["tag_name"],
-                "target_commitish": one.get("target", ""),
-                "name": one.get("name", ""),
-                "body": one.get("body", ""),
-                "draft": bool(one.get("draft")),
-                "prerelease": bool(one.get("prerelease")),
-                **archive.poster(one.get("author"), "publisher"),
-                "assets": assets,
-                "created": one["created_at"],
-                "published": one.get("published_at") or one["created_at"],
-            }
-        )
-    return releases
+        yield {
+            "tag_name": one["tag_name"],
+            "target_commitish": one.get("target", ""),
+            "name": one.get("name", ""),
+            "body": one.get("body", ""),
+            "draft": bool(one.get("draft")),
+            "prerelease": bool(one.get("prerelease")),
+            **archive.poster(one.get("author"), "publisher"),
+            "assets": assets,
+            "created": one["created_at"],
+            "published": one.get("published_at") or one["created_at"],
+        }
 
 
 def _shared(archive: _Archive, one: Object) -> Object:
@@ -268,8 +289,10 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
     place = {"clone_url": "", "repo_name": repository["name"], "owner_name": repository["owner"]}
     has_commits = base and head and all(_has_commit(git, sha) for sha in (base, head))
     patch = git / "pulls" / f"{number}.patch"
-    if not asyncio.run(_write_patch(git, f"{base}..{head}" if has_commits else "", patch)):
+    limit = min(MOST_PATCH_BYTES, archive.room)
+    if not asyncio.run(_write_patch(git, f"{base}..{head}" if has_commits else "", patch, limit)):
         archive.without_patches.append(number)
+    archive.room -= patch.stat().st_size
     if head and _has_commit(git, head):
         _git(GitArgs("update-ref", (), (f"refs/pull/{number}/head", head)), git)
     return {
@@ -283,10 +306,10 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
     }
 
 
-async def _write_patch(git: Path, commits: str, path: Path) -> bool:
-    """Write the patch of a range of commits. Return False if it is too large; then the file is empty.
+async def _write_patch(git: Path, commits: str, path: Path, limit: int) -> bool:
+    """Write the patch of a range of commits. Return False above the limit; then the file is empty.
 
-    Raises CannotStart.
+    Raises LayoutFailed.
     """
     size = 0
     with path.open("xb") as file:
@@ -299,12 +322,12 @@ async def _write_patch(git: Path, commits: str, path: Path) -> bool:
             async with aclosing(patch) as chunks:
                 async for chunk in chunks:
                     size += len(chunk)
-                    if size > MOST_PATCH_BYTES:
+                    if size > limit:
                         file.truncate(0)
                         return False
                     file.write(chunk)
         except GitError as error:
-            raise CannotStart(f"git cannot read the archive: {error}") from None
+            raise LayoutFailed(f"git cannot read the archive: {error}") from None
     return True
 
 
