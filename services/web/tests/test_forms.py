@@ -172,7 +172,7 @@ FIELDS = {
 """Fields of forms in addition to FORM, by address."""
 SHOWN_ONCE = {"/user/settings/applications", "/user/settings/oauth2", "/user/settings/two_factor"}
 """The page after the change shows a secret, which no address may hold."""
-UPLOAD = "/ann/demo/_upload/main/src/a.py"
+UPLOAD, ARCHIVE = "/ann/demo/_upload/main/src/a.py", "/repo/migrate/archive"
 NAMED = re.compile(r"{(\w+)(?::\w+)?}")
 
 
@@ -242,7 +242,7 @@ def _form(pages, path):
 
 
 async def _send(pages, path, form, headers=()):
-    files = {"files": ("a.txt", b"text")} if path == UPLOAD else None
+    files = {"files": ("a.txt", b"text")} if path in (UPLOAD, ARCHIVE) else None
     return await pages.client.post(
         path, data=form, files=files, headers=pages.callers.headers(ROOT) | dict(headers)
     )

@@ -169,9 +169,40 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
     assert forge.sent[-1][2]["dry_run"] is True
 
 
-async def test_only_administrators_see_the_box_for_user_names(pages, forge):
-    assert "map_logins" not in (await pages.get("/repo/migrate", ANN)).text
-    assert "map_logins" in (await pages.get("/repo/migrate?org=crew", ROOT)).text
+@pytest.mark.parametrize("page", ["/repo/migrate", "/repo/migrate/archive"])
+async def test_only_administrators_see_the_box_for_user_names(pages, forge, page):
+    assert "map_logins" not in (await pages.get(page, ANN)).text
+    assert "map_logins" in (await pages.get(f"{page}?org=crew", ROOT)).text
+
+
+async def send_archive(pages, files, **fields):
+    """Send the form for an archive as a browser does."""
+    form = form_of((await pages.get("/repo/migrate/archive", ANN)).text, "", "Import archive")
+    data = form.press("Import archive", **fields)
+    headers = pages.callers.headers(ANN)
+    return await pages.client.post("/repo/migrate/archive", data=data, files=files, headers=headers)
+
+
+async def test_an_archive_is_sent_on_with_what_the_form_says(pages, forge):
+    forge.changed = {"full_name": "ann/lamps"}
+    files = {"files": ("lamps.zip", b"PK")}
+    answer = await send_archive(pages, files, name="lamps", private="1")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ann/lamps")
+    assert forge.sent == [("POST", "/repos/migrate/archive", b"PK")]
+    assert forge.changes == ["name=lamps&owner=ann&private=true"]
+
+
+async def test_a_form_without_an_archive_says_so_and_keeps_its_fields(pages, forge):
+    answer = await send_archive(pages, {"files": ("", b"")}, name="lamps")
+    assert (answer.status_code, "choose a file" in answer.text) == (422, True)
+    assert 'value="lamps"' in answer.text
+    assert forge.sent == []
+
+
+async def test_a_refused_archive_says_why(pages, forge):
+    forge.refuses = 422
+    answer = await send_archive(pages, {"files": ("lamps.zip", b"PK")})
+    assert (answer.status_code, "efused" in answer.text) == (422, True)
 
 
 async def test_an_import_that_is_refused_says_which_field_is_wrong(pages, forge):

@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
-from ingot_chassis.peers.peers import Peers
+from ingot_chassis.peers.peers import TIMEOUT, Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
 from ingot_contracts.issues.bulk_edits import EditIssues, EditOutcome, EditOutcomes
@@ -161,10 +161,20 @@ class Forge:
         self._on_change()
         return answer
 
-    async def upload(self, service: str, path: str, name: str, content: bytes) -> Any:
+    async def upload(
+        self,
+        service: str,
+        path: str,
+        name: str,
+        content: bytes,
+        *,
+        seconds: float = TIMEOUT,
+        **parameters: Parameter,
+    ) -> Any:
         """Send a file as the whole body. Return the response as plain values."""
+        target = _target(path, {"name": name, **parameters})
         answer = await self._peers[service].call(
-            "POST", _target(path, {"name": name}), content, principal=self._principal
+            "POST", target, content, principal=self._principal, timeout=seconds
         )
         self._on_change()
         return msgspec.json.decode(answer.body)
