@@ -116,7 +116,9 @@ AFTER_0030 = (
     *(f"ALTER TABLE scheduled_merge DROP COLUMN {name}" for name in ("base_branch", "agreed_sha", "waits")),
     "DROP TABLE text_editor",
     "DROP TABLE reply_by_mail",
-    "ALTER TABLE account DROP COLUMN profile",
+    "DROP INDEX ix_pull_head_sha",
+    "DROP INDEX ix_pull_head_tip",
+    *(f"ALTER TABLE account DROP COLUMN {name}" for name in ("profile", "granted_only")),
     "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
     *(
         f"ALTER TABLE {table} DROP COLUMN {name}"

@@ -267,10 +267,10 @@ async def test_what_a_former_release_has_closed_is_hidden(world):
             await world.call("POST", f"/pulls/{pull['number']}/merge", {"Do": "merge"})
     async with world.db.transaction() as tx:
         await tx.execute(text("DELETE FROM job"))
-        for column in ("head_hidden", "head_tip"):
-            await tx.execute(text(f"ALTER TABLE pull DROP COLUMN {column}"))
         for statement in AFTER_0030:
             await tx.execute(text(statement))
+        for column in ("head_hidden", "head_tip"):
+            await tx.execute(text(f"ALTER TABLE pull DROP COLUMN {column}"))
         await tx.execute(text("DROP TABLE file_view"))
         await tx.execute(text("UPDATE alembic_version SET version_num = '0025'"))
     url = world.db.url.render_as_string(hide_password=False)

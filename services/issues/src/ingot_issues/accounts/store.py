@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import Column, String, Table, Text, bindparam, delete, select, update
+from sqlalchemy import Boolean, Column, String, Table, Text, bindparam, delete, false, select, update
 from sqlalchemy.dialects import postgresql
 
 from ingot_chassis.db.arrays import any_of_few
@@ -25,6 +25,8 @@ account = Table(
     Column("full_name", String(100), nullable=False, default=""),
     Column("email", String(254), nullable=False, default=""),
     Column("avatar_url", Text, nullable=False, default=""),
+    # A restricted user, who reads nothing because it is public.
+    Column("granted_only", Boolean, nullable=False, default=False, server_default=false()),
     Column("profile", Text),  # see ``profile_fields``; null: not fetched yet
 )
 
@@ -112,7 +114,17 @@ async def save(db: Executor, copy: Account) -> None:
     await db.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
 
 
-_COLUMNS = ("id", "kind", "login", "lower_login", "full_name", "email", "avatar_url", "profile")
+_COLUMNS = (
+    "id",
+    "kind",
+    "login",
+    "lower_login",
+    "full_name",
+    "email",
+    "avatar_url",
+    "profile",
+    "granted_only",
+)
 _ADD_MISSING = PreparedWrite(
     postgresql.insert(account).values({name: bindparam(name) for name in _COLUMNS}).on_conflict_do_nothing()
 )
@@ -121,6 +133,15 @@ _ADD_MISSING = PreparedWrite(
 async def add_missing(db: Executor, copy: Account) -> None:
     """Insert a copy unless one exists, because the existing copy may come from a later event."""
     await _ADD_MISSING.run(db, **_values(copy))
+
+
+async def list_granted_only(db: Executor, ids: Iterable[int]) -> list[int]:
+    """Return those of ``ids`` that are restricted users."""
+    distinct = sorted(set(ids))
+    if not distinct:
+        return []
+    statement = select(account.c.id).where(account.c.id.in_(distinct), account.c.granted_only)
+    return list((await db.execute(statement)).scalars())
 
 
 async def list_without_profile(db: Executor, after: int) -> list[int]:
@@ -148,6 +169,7 @@ def _values(copy: Account) -> dict[str, str | int | None]:
         "lower_login": copy.login.lower(),
         "full_name": copy.full_name,
         "email": copy.email,
+        "granted_only": copy.granted_only,
         "avatar_url": copy.avatar_url,
         "profile": copy.written_profile(),
     }

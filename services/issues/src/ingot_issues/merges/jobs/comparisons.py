@@ -15,6 +15,7 @@ from ingot_contracts.repos.imports import GHOST_ID
 from ingot_contracts.repos.merges import Merged
 from ingot_contracts.repos.repositories import Repository
 from ingot_issues.access.rules.repositories import in_unit, may_write
+from ingot_issues.accounts import store as accounts
 from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.pull_heads import rules as pull_heads
@@ -53,13 +54,23 @@ class ComparisonJobs:
             repository = await repositories.get(db, check.repository_id)
             rows = await issue_rows.list_open_pulls(db, check.issue_ids)
             head_repositories = await repositories.get_many(db, {row.head_repository_id for row in rows})
+            authors = [row.author_id for row in rows if row.head_repository_id != row.repository_id]
+            restricted = await accounts.list_granted_only(db, authors)
         if moved := [row for row in rows if row.base_branch != check.base_branch]:
             async with self._db.transaction() as tx:
                 await mergeability.follow_base(tx, self._jobs, check, moved)
         rows = [row for row in rows if row.base_branch == check.base_branch]
         if repository is None or not rows:
             return
-        heads = [await self._head(row, head_repositories, follows_branch=not check.edit_id) for row in rows]
+        heads = [
+            await self._head(
+                row,
+                head_repositories,
+                follows_branch=not check.edit_id,
+                is_restricted=row.author_id in restricted,
+            )
+            for row in rows
+        ]
         context = self._context(repository, check.pusher_id, restricted=check.restricted)
         try:
             comparisons = await self._repos.compare_heads(
@@ -81,21 +92,25 @@ class ComparisonJobs:
                 await self._jobs.finish(tx, job, again_at=now() + COMPARE_AGAIN)
 
     async def _head(
-        self, row: PullRow, head_repositories: dict[int, Repository], *, follows_branch: bool
+        self,
+        row: PullRow,
+        head_repositories: dict[int, Repository],
+        *,
+        follows_branch: bool,
+        is_restricted: bool,
     ) -> Head:
         """Return the head to compare.
 
-        Without a branch, repos uses the commits that it stores under the number. So no new commit of a fork
-        or a private repository is copied after the author has lost access to it. Without ``follows_branch``,
-        no commit is copied that was not pushed. Imported heads of the ghost account are in the base
-        repository itself.
+        Without a branch, repos uses the commits that it stores under the number. So no new commit of a
+        private repository is copied after the author has lost access to it. To a restricted author, a fork is
+        private. Without ``follows_branch``, no commit is copied that was not pushed. Imported heads of the
+        ghost account are in the base repository itself.
         """
         repository = head_repositories.get(row.head_repository_id)
-        is_fork = row.head_repository_id != row.repository_id
         hidden = (
             repository is not None
-            and (repository.private or (is_fork and row.author_id != GHOST_ID))
-            and not (row.author_id == GHOST_ID and not is_fork)
+            and (repository.private or is_restricted)
+            and not (row.author_id == GHOST_ID and repository.id == row.repository_id)
             and not await self._may_read(row.author_id, repository.id)
         )
         branch = row.head_branch if follows_branch and not hidden else ""

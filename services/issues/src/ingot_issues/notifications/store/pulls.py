@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import ColumnElement, and_, literal_column, or_, select
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
@@ -29,7 +29,11 @@ async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Seque
     A pull request may not be compared yet since the push of its head. Placeholders of people are no authors.
     """
     # Checks can fail before the comparison with the pushed head.
-    has_head = or_(pull.c.head_tip == head_sha, and_(pull.c.head_tip == "", pull.c.head_sha == head_sha))
+    empty: ColumnElement[str] = literal_column("''")  # written out: an index leaves it out
+    has_head = or_(
+        and_(pull.c.head_tip == head_sha, pull.c.head_tip != empty),
+        and_(pull.c.head_tip == empty, pull.c.head_sha == head_sha),
+    )
     statement = (
         select(issue.c.id.label("issue_id"), issue.c.author_id)
         .join(pull, pull.c.issue_id == issue.c.id)

@@ -80,6 +80,8 @@ pull = Table(
     Column("head_tip", String(64), nullable=False, default="", server_default=""),
     Index("ix_pull_head", "head_repository_id", "head_branch"),
     Index("ix_pull_merge", "merge_sha"),
+    Index("ix_pull_head_sha", "head_sha"),
+    partial_index("ix_pull_head_tip", "head_tip <> ''", "head_tip"),
     **LASTING_IDS,
 )
 
