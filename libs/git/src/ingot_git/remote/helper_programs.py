@@ -35,7 +35,7 @@ def program_path(name: str) -> str:
 def secrets_file(username: str, password: str) -> tuple[int, str]:
     """Write user name and password to an anonymous file. Return its descriptor and its path.
 
-    The caller closes the descriptor.
+    The caller must close the descriptor.
     """
     descriptor = os.memfd_create("secrets")
     os.write(descriptor, json.dumps([username, password]).encode())
@@ -43,7 +43,7 @@ def secrets_file(username: str, password: str) -> tuple[int, str]:
 
 
 def askpass() -> None:
-    """Print the answer to the question in the first argument."""
+    """Print the user name or password that the question in the first argument requests."""
     question = sys.argv[1] if len(sys.argv) > 1 else ""
     username, password = json.loads(Path(os.environ[SECRETS]).read_bytes())
     # git asks for both. ssh only asks for the password: "<user>@<host>'s password: ".

@@ -1,4 +1,4 @@
-"""Merging refs of a remote that was fetched before: what moved since then, here and at the remote."""
+"""Merges refs of a remote: compares changes since the last fetch, here and at the remote."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,11 @@ from ingot_git.refs.refs import ZERO_OID, RefChange, list_refs
 
 @dataclass(slots=True)
 class MergedRefs:
-    """Changes of refs here, refs that moved on both sides, and the new values of the remote by name."""
+    """The result of a merge of refs, each by name of the remote.
+
+    ``changes`` are the changes to make here. ``conflicts`` has the refs that cannot be merged, and ``bases``
+    the values of merged refs at the remote.
+    """
 
     changes: list[RefChange] = field(default_factory=list)
     conflicts: dict[str, str] = field(default_factory=dict)
@@ -19,17 +23,17 @@ class MergedRefs:
 
 
 def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mapping[str, str]) -> MergedRefs:
-    """Return how refs here follow those of a remote, whose objects are here.
+    """Return the changes with which refs here follow the refs of a remote, whose objects are here.
 
     Args:
         repo: the repository.
-        theirs: refs of the remote that are not as in ``bases``.
-        bases: refs of the remote at the last fetch, as far as they are known.
+        theirs: refs of the remote that differ from ``bases``.
+        bases: known refs of the remote at the last fetch.
 
-    A ref that moved at the remote only moves here. If both sides only got new commits, the one with all
-    commits of the other wins. That is also so for a ref without a base. The head of a pull request without a
-    base may be that of another one, and stays. The value of a conflict is a
-    field: ``commits``, ``deleted`` or ``name``.
+    A ref that moved at the remote only is moved here. If both sides only got new commits, the side with all
+    commits of the other wins. This also applies to a ref without a base. The head of a pull request without a
+    base may belong to another pull request, so it is not moved. The value of a conflict is its kind:
+    ``commits``, ``deleted`` (here) or ``name``.
     """
     merged = MergedRefs()
     here = list_refs(repo)
@@ -65,14 +69,14 @@ def _stored_name(name: str, here: Mapping[str, str]) -> str:
 
 
 def _follows(repo: pygit2.Repository, name: str, ahead: str, behind: str, base: str | None) -> bool:
-    """Return whether one side has only new commits after the other, which has all of the base."""
+    """True if ``ahead`` has ``behind`` in its history, and ``behind`` has the base."""
     if base is None:
         return not name.startswith(PULLS) and _contains(repo, ahead, behind)
     return (behind == base or _contains(repo, behind, base)) and _contains(repo, ahead, behind)
 
 
 def _contains(repo: pygit2.Repository, history: str, commit: str) -> bool:
-    """Return whether a commit is in the history of another one. False for tags with a text."""
+    """True if a commit is in the history of another commit. False for annotated tags."""
     try:
         return repo.descendant_of(history, commit)
     except (pygit2.GitError, KeyError, ValueError):
@@ -89,5 +93,5 @@ def _folders(names: Mapping[str, str]) -> set[str]:
 
 
 def incoming_refs(repo: pygit2.Repository, folder: str) -> list[RefChange]:
-    """Return the changes that delete the refs of a folder."""
+    """Return the changes that delete all refs of a folder."""
     return [RefChange(name, oid, ZERO_OID) for name, oid in list_refs(repo, (folder,)).items()]

@@ -155,7 +155,7 @@ class Remote:
 
 @dataclass(slots=True)
 class FetchProgress:
-    """The progress of a fetch; `at` is the time of its last change by `time.monotonic`.
+    """The progress of a fetch. `at` is the time of its last change by `time.monotonic`, in seconds.
 
     `received` counts bytes of LFS objects. The proxy counts bytes of git.
     """
@@ -166,7 +166,7 @@ class FetchProgress:
     at: float = field(default_factory=time.monotonic)
 
     def read_stderr(self, stderr: bytes) -> None:
-        """Parse git's own progress lines; ignore lines that git forwards from the remote."""
+        """Parse git's own progress lines. Ignore lines that git forwards from the remote."""
         for line in re.split(rb"[\r\n]", stderr):
             match = _PROGRESS.match(line)
             if match is None:
@@ -186,16 +186,16 @@ class RemoteRefs:
 
 @dataclass(frozen=True, slots=True)
 class PullHeads:
-    """The heads of pull requests of a remote. ``folder`` is the remote's folder of refs with them by number.
+    """The heads of pull requests of a remote. ``folder`` is the folder of their refs at the remote.
 
-    Their numbers in this repository are higher by ``offset``.
+    In this repository the numbers of pull requests are higher by ``offset``.
     """
 
     folder: str = PULLS
     offset: int = 0
 
     def number_of(self, name: str) -> int | None:
-        """Return the number of the pull request whose head is called ``name``, or None."""
+        """Return the number of the pull request with the head ``name``; None for other names."""
         number = name.removeprefix(self.folder).removesuffix("/head")
         return int(number) if name == f"{self.folder}{number}/head" and _NUMBER.fullmatch(number) else None
 
@@ -240,17 +240,17 @@ async def fetch(
     *,
     into: str = "",
 ) -> None:
-    """Fetch refs of a remote with their objects into the repository at ``path``; overwrite old values.
+    """Fetch refs of a remote with their objects into the repository at ``path``. Old values are overwritten.
 
     Args:
         remote: the remote with the refs.
         path: the bare repository. No other fetch into it may run.
-        names: full names, as from `list_remote_refs`. A mapping has their names here.
+        names: full names, as from `list_remote_refs`. A mapping has the local name of each.
         progress: updated during the fetch.
         into: replaces `refs/` in the local names, for example `refs/incoming/`.
 
     Raises:
-        RemoteFailed: some or all of them were not fetched.
+        RemoteFailed: some or all of the refs were not fetched.
     """
     local_names = names if isinstance(names, Mapping) else {name: name for name in names}
     targets = {
@@ -280,14 +280,17 @@ async def fetch(
 
 
 async def push(remote: Remote, path: Path, progress: FetchProgress) -> None:
-    """Set branches and tags of a remote to those of the repository at ``path``. Raises RemoteFailed."""
+    """Push all branches and tags of the repository at ``path`` to a remote. Raises RemoteFailed.
+
+    Other branches and tags of the remote are deleted.
+    """
     refspecs = tuple(f"+{prefix}*:{prefix}*" for prefix in (BRANCHES, TAGS))
     options = ("--prune", "--progress", "--no-verify", "--no-recurse-submodules")
     await _run(remote, GitArgs("push", options, (remote.url, *refspecs)), progress, path)
 
 
 def _storable(names: Iterable[str]) -> list[str]:
-    """Return the names that can exist together here: valid, and no name is the folder of another."""
+    """Return the names that can exist together here: valid names, of which none is a folder of another."""
     storable: set[str] = set()
     for name in sorted(names):
         segments = name.split("/")
@@ -306,7 +309,7 @@ async def _run(
     path: Path | None = None,
     stdin: bytes | None = None,
 ) -> bytes:
-    """Run git against a remote and return its stdout. Cancellation and death of this process kill git."""
+    """Run git against a remote and return its stdout. Cancellation and the end of this process kill git."""
     output = bytearray()
     with contextlib.ExitStack() as stack:
         secrets = _secret_variables(remote, stack)

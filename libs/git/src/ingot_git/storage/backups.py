@@ -4,7 +4,7 @@ A backup is a folder named after its time. It gets this name only when it is com
 (git objects, uploads) are hard links to the same files in the previous backup. So each backup needs space
 only for new files. Forks share files with their parent in a backup, and after its restoration, too.
 
-Everything here blocks.
+All functions block.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def newest(to: Path) -> Path | None:
 
 @contextlib.contextmanager
 def alone(to: Path) -> Iterator[None]:
-    """Create the folder and lock it for the block. Raises OSError, also while another backup runs."""
+    """Create the folder of backups, and lock it inside the block. Raises OSError if a backup is running."""
     to.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (to / ".lock").open("ab") as lock:
         try:
@@ -52,7 +52,10 @@ def alone(to: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unchanged(backup: Path) -> Iterator[None]:
-    """Prevent that backups are made or removed next to this one. Raises OSError if a backup is running."""
+    """Prevent other backups in the same folder from being created or removed inside the block.
+
+    Raises OSError if a backup is running.
+    """
     with contextlib.ExitStack() as stack:
         # A backup that was copied elsewhere, or to a read-only folder, may have no lock file.
         with contextlib.suppress(FileNotFoundError):
@@ -67,14 +70,17 @@ def unchanged(backup: Path) -> Iterator[None]:
 class FileCopies:
     """Copies files and keeps hard links: links to one file become links to one copy.
 
-    Only files that never change may be hard links.
+    Files with hard links must never change.
     """
 
     def __init__(self) -> None:
         self._copies: dict[tuple[int, int, str], str] = {}
 
     def copy(self, source: str | Path, target: str | Path, earlier: Path | None = None) -> None:
-        """Copy a file, or link ``target`` to a copy of the same file or to its ``earlier`` copy."""
+        """Copy a file to ``target``, or link ``target`` to an existing copy.
+
+        That is a copy of another link to the file, or its copy ``earlier`` in the previous backup.
+        """
         source, target = Path(source), Path(target)
         file = source.stat()
         # After git removed a file, a file with another hash in its name may get the same inode.
@@ -91,7 +97,7 @@ class FileCopies:
 
 
 class FolderCopy:
-    """Copies a folder into a backup; links files that the previous backup has."""
+    """Copies a folder into a backup, and links files that the previous backup has."""
 
     def __init__(self, source: Path, target: Path, before: Path | None) -> None:
         self._source, self._target, self._before = source, target, before
@@ -112,9 +118,9 @@ class FolderCopy:
                 self._immutable(path)
 
     def _repository(self, repository: Path) -> None:
-        """Copy refs before objects, so each ref has its objects; loose refs before packed-refs.
+        """Copy a repository: first loose refs, then packed-refs, then objects. So each ref has its objects.
 
-        A loose ref may move into packed-refs during the copy.
+        Loose refs come first, because a loose ref may move into packed-refs during the copy.
         """
         target = self._at(repository)
         staged = target.with_name(f"{target.name}.staged")
@@ -144,7 +150,7 @@ class FolderCopy:
         staged.rmdir()
 
     def _packs(self, folder: Path) -> None:
-        """Copy all packs that exist at the same moment, because a repack moves objects from pack to pack."""
+        """Copy all packs that exist at the same moment, because a repack moves objects between packs."""
         for _ in range(PASSES_OVER_OBJECTS):
             before = _packs_in(folder)
             with contextlib.suppress(FileNotFoundError):
@@ -203,7 +209,7 @@ def _link(target: Path, to: str | Path) -> bool:
 
 
 def _packs_in(folder: Path) -> list[Path]:
-    """Return the indexes of complete packs; git writes an index last.
+    """Return the indexes of complete packs, because git writes an index last.
 
     An index without a pack remains when git removes a pack that is pushed again at the same time.
     """

@@ -29,7 +29,7 @@ _DAMAGE_CHARACTERS = 2000
 
 
 class ObjectFile(msgspec.Struct, frozen=True):
-    """A file below the folder of a repository. Equal ``inode`` on one volume means the same file."""
+    """A file of objects, by its path in the repository. On one volume an ``inode`` identifies the file."""
 
     path: str
     size: int
@@ -55,7 +55,7 @@ def read_contents(path: Path) -> Contents:
     """Return the current contents of a repository. The files contain all objects that the refs need.
 
     Raises:
-        RepositoryNotFound: there is no such repository.
+        RepositoryNotFound: the repository does not exist.
         RepositoryDamaged: a ref cannot be read.
     """
     if not (path / "HEAD").is_file():
@@ -65,7 +65,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def read_refs(path: Path) -> list[Ref]:
-    """Return all refs that are not symbolic, sorted. Raises RepositoryDamaged."""
+    """Return all refs that are not symbolic, by name. Raises RepositoryDamaged."""
     return [
         Ref(name, target.decode())
         for name, target in raw_refs(path, "refs/")
@@ -83,7 +83,7 @@ def read_files(path: Path, names: Sequence[str]) -> Iterator[bytes]:
 
     Raises:
         InvalidName: a path is not the path of an object file.
-        FileNotFoundError: git has packed the file in the meantime.
+        FileNotFoundError: git has packed or removed the file.
     """
     for name in names:
         if not is_object_file(name):
@@ -121,12 +121,15 @@ class IncomingFile:
 
 
 def missing_files(path: Path, files: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """Return the files that the copy lacks, in the order of the list."""
+    """Return the files that the copy at ``path`` lacks, in the order of the list."""
     return [file for file in files if _size(path / file.path) != file.size]
 
 
 def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int, str], Path]) -> None:
-    """Link files that an earlier copy already has. Add other files to ``others``: paths by inode and name."""
+    """Link files that an earlier copy already has.
+
+    ``others`` has the paths in earlier copies by inode and name. Files that it lacks are added to it.
+    """
     for file in files:
         target = path / file.path
         other = others.setdefault((file.inode, file.path), target)
@@ -155,7 +158,7 @@ def write_refs(path: Path, refs: Sequence[Ref]) -> None:
 def check_new_refs(path: Path, refs: Sequence[Ref]) -> str:
     """Return git's message about missing objects of new refs; empty if nothing is missing.
 
-    Refs that the copy has already are not checked.
+    Refs that the copy already has are not checked.
     """
     present = {(ref.name, ref.oid) for ref in read_refs(path)}
     tips = sorted({ref.oid for ref in refs if (ref.name, ref.oid) not in present})
@@ -219,7 +222,7 @@ def _size(path: Path) -> int:
 
 
 def _is_whole(path: Path) -> bool:
-    """True if a pack file ends with the SHA-1 of its content (gitformat-pack(5))."""
+    """True if a pack or index ends with the SHA-1 of its content (gitformat-pack(5))."""
     digest, left = hashlib.sha1(usedforsecurity=False), path.stat().st_size - _CHECKSUM_BYTES
     with path.open("rb") as file:
         while left > 0 and (chunk := file.read(min(_READ_BYTES, left))):

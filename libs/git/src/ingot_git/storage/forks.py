@@ -1,7 +1,7 @@
 """Creates the content of a fork: branches and tags of its parent with their objects, and nothing else.
 
 A parent has more objects, for example of deleted branches and pull requests. A user who may push to the fork
-could reference them, because git requests only missing objects. Everything here blocks.
+could reference them, because git requests only missing objects. All functions block.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _COUNT_AT = 8 + 255 * 4
 def copy_history(source: Path, target: Path) -> None:
     """Copy branches, tags and their history to a new, empty repository on the same volume.
 
-    Files are hard links, which cost no space, if no pack contains other objects. Otherwise git creates a new
+    If no pack contains other objects, files are hard links, which cost no space. Otherwise git creates a new
     pack.
 
     Raises:
@@ -60,7 +60,7 @@ def copy_history(source: Path, target: Path) -> None:
 def _copy_objects(source: Path, target: Path) -> bool:
     """Copy the objects. Return True if the target got all objects of the source.
 
-    The target always gets the source's commit-graph, but under another name. With the real name git would
+    The target always gets the source's commit-graph, but under another name. With its usual name git would
     trust it and not notice a missing commit.
     """
     with in_use(source):
@@ -96,7 +96,7 @@ def _copy_objects(source: Path, target: Path) -> bool:
 def _is_for_forks(ref: Ref) -> bool:
     """True for branches and tags.
 
-    Old refs that look like ids are excluded, because such refs cannot be created.
+    Old refs that look like ids are excluded, because new refs may not look like ids.
     """
     return ref.name.startswith(_REFS) and not ends_like_an_id(ref.name.decode(errors="replace"))
 
@@ -113,7 +113,7 @@ def _link(source: Path, target: Path, files: Iterable[ObjectFile]) -> None:
 
 
 def _has_nothing_else(path: Path, *, after: GitArgs | None = None) -> bool:
-    """True if the files contain exactly the objects that are reachable from the refs."""
+    """True if the files contain exactly the objects that the refs reach. ``after`` is run first."""
     try:
         if after is not None:
             _run(path, after)
@@ -132,7 +132,7 @@ def _run(path: Path, args: GitArgs) -> bytes:
 
 
 def _count(index: Path) -> int:
-    """Return the number of objects in the pack. An object in two packs counts twice in total."""
+    """Return the number of objects in the pack of an index."""
     with index.open("rb") as file:
         file.seek(_COUNT_AT)
         return int.from_bytes(file.read(4))

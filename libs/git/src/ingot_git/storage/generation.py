@@ -1,4 +1,4 @@
-"""The generation of a repository: it differs after each change of a visible ref and each repack."""
+"""The generation of a repository: a value that changes with each visible ref and each repack."""
 
 import hashlib
 import os
@@ -12,7 +12,8 @@ from ingot_git.process.configuration import HIDDEN_REFS
 def read_generation(repo: pygit2.Repository) -> bytes:
     """Return the generation of a bare repository: a digest of HEAD, loose refs, packed-refs and packs.
 
-    Blocks. A change that was undone restores the value, since the content for fetches is the same.
+    Blocks. If a change is undone, the generation may be the earlier one, because fetches get the same
+    content.
     """
     path = Path(repo.path)
     digest = hashlib.blake2b(digest_size=16)

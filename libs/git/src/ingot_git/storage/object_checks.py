@@ -1,8 +1,8 @@
 """Checks objects like receive-pack checks a push: with git and equal severities.
 
-`check_repository` is for a repository that was copied, `check_objects` for objects that the service writes.
-For these git checks only trees with a name that fsck has a rule for, and their files. All other parts of
-trees and commits are valid, because libgit2 writes them.
+`check_repository` is for a copied repository, `check_objects` for objects that the service writes. Of the
+written objects, git checks only trees with a name that fsck has a rule for, and their files. All other parts
+of trees and commits are valid, because libgit2 writes them.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ def check_objects(view: pygit2.Repository, folder: Path, environment: Mapping[st
 
 
 def check_repository(path: Path) -> None:
-    """Check all objects of a repository like those of a push. Blocks. Raises RepositoryDamaged."""
+    """Check all objects of a repository like the objects of a push. Blocks. Raises RepositoryDamaged."""
     severities = tuple((f"fsck.{flaw}", severity) for flaw, severity in SEVERITIES)
     try:
         run_git(
@@ -117,7 +117,7 @@ def _pack(trees: list[bytes]) -> bytes:
 
 
 def _path_of(oid: str, trees: dict[str, list[_Entry]]) -> str:
-    """Return the path of an object.
+    """Return the path of an object from the root of the new trees.
 
     For a tree, return the path of the entry that may be the cause of the flaw.
     """

@@ -6,8 +6,8 @@ A repack in the repository itself would break pushes and lose objects:
 - git lists old packs before it checks which packs a push keeps (.keep). A pack that is pushed again in
   between is removed, and its objects are lost.
 
-No other process uses the copy. The repository gets new packs before it loses old ones. Everything here
-blocks.
+No other process uses the copy. The repository gets new packs before it loses old packs. All functions
+block.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class PackingCopy:
         """The linked files, relative to the folder of objects."""
 
     def make(self) -> None:
-        """Copy all refs, then link the objects, so the objects of every copied ref are linked."""
+        """Copy all refs, then link the objects, so every copied ref has its objects."""
         self.remove()
         (self.path / "refs").mkdir(parents=True)
         for file in ("HEAD", "config"):
@@ -77,7 +77,7 @@ class PackingCopy:
         flush_files((self._objects / "pack",))
 
     def remove_old(self, *, keep: Collection[str] = ()) -> None:
-        """Remove files that git repacked or pruned from the repository, except packs with these names."""
+        """Remove files from the repository that git repacked or pruned, except packs named in ``keep``."""
         gone = [name for name in self._links if not (self.path / "objects" / name).exists()]
         gone = [name for name in gone if name.stem not in keep]
         for name in sorted(gone, key=lambda name: name.suffix != ".idx"):
@@ -87,7 +87,7 @@ class PackingCopy:
                 (self._objects / folder).rmdir()
 
     def remove(self) -> None:
-        """Remove the copy. The repository needs nothing in it, not even if its process died."""
+        """Remove the copy. The repository does not need it, even if the process died before."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _link(self, file: Path) -> None:
@@ -101,9 +101,11 @@ class PackingCopy:
 
 @contextlib.contextmanager
 def packing_copy(repository: Path) -> Iterator[PackingCopy]:
-    """Yield a copy of a repository; remove it afterwards.
+    """Yield a copy of a repository. Remove the copy afterwards.
 
-    Raises StorageFull, RepositoryDamaged for unreadable refs.
+    Raises:
+        StorageFull: the disk is full.
+        RepositoryDamaged: the refs cannot be read.
     """
     copy = PackingCopy(repository)
     try:

@@ -47,10 +47,10 @@ def pack_repository(path: Path, *, grace: timedelta) -> bool:
 
     Each run packs loose refs if there are very many. It joins small packs and loose objects into packs of
     geometrically growing sizes. Once a week, or when a large join removed the bitmap, it joins all packs and
-    separates unreachable objects.
+    separates unreachable objects. It also does this when the grace period of objects has ended.
 
     Raises:
-        GitFailed, GitTimedOut, StorageFull: nothing is lost; old packs stay until the new ones exist.
+        GitFailed, GitTimedOut, StorageFull: nothing is lost; old packs stay until the new packs exist.
         RepositoryDamaged: the list of refs cannot be read.
         PackedByAnother: another process is repacking.
     """
@@ -78,10 +78,10 @@ def _pack(path: Path, grace: timedelta) -> None:
 
 
 def write_due_commit_graph(path: Path) -> None:
-    """Write the commit-graph if about 16,000 objects are new since the last one. Blocks.
+    """Write the commit-graph if about 16,000 objects are new since it was last written. Blocks.
 
     Generation numbers make walks through history short and correct (see `reachability`). A failure is
-    ignored: maintenance writes the commit-graph later.
+    ignored, because maintenance writes the commit-graph later.
     """
     written = max((_modified(path / name) for name in COMMIT_GRAPHS), default=0.0)
     new = sum(_size_if_newer(file, written) for file in _packs(path, ".idx"))
@@ -93,7 +93,7 @@ def write_due_commit_graph(path: Path) -> None:
 
 
 def _write_commit_graph(path: Path, *options: str) -> None:
-    """Write the commit-graph with changed-path filters; remove it if it cannot store a commit's date."""
+    """Write the commit-graph with changed-path filters. Remove it if it cannot store the date of a commit."""
     if _has_late_commit(path):
         _remove_commit_graph(path)
     else:
@@ -144,7 +144,7 @@ def _join_everything(path: Path, grace: timedelta) -> None:
 
     libgit2 does not write an object that a pack has, even if the object waits for pruning. It only sets the
     time of this pack to now, and soon a ref needs the object. git keeps the old pack when a push brings the
-    same one again.
+    same pack again.
     """
     seconds = grace.total_seconds()
     refs, times = _refs(path), _times_of_cruft(path)
@@ -160,7 +160,7 @@ def _join_everything(path: Path, grace: timedelta) -> None:
 
 
 def _repack(copy: PackingCopy, *options: str) -> None:
-    """Let git repack the objects, and link the new packs into the repository."""
+    """Repack the objects with git, and link the new packs into the repository."""
     _run(copy.path, GitArgs("repack", (*options, "-d", "-n", "-q")))
     with disk_errors():
         copy.hand_over()
@@ -176,7 +176,7 @@ def pack_loose_refs(path: Path) -> None:
 
 @contextlib.contextmanager
 def repack_lock(path: Path) -> Iterator[bool]:
-    """Yield True, with the repack lock held in the block, if no other process is repacking.
+    """Yield True while this process holds the repack lock; False if another process is repacking.
 
     The lock of a dead process is released.
     """
@@ -192,10 +192,10 @@ def repack_lock(path: Path) -> Iterator[bool]:
 
 
 def check_repository(path: Path) -> str:
-    """Let git read all objects. Return its message about damage, or nothing. Blocks. Raises GitTimedOut.
+    """Let git read all objects. Return its message about damage, or empty. Blocks. Raises GitTimedOut.
 
-    git lists objects before it reads refs, so objects of a concurrent push can look missing. Only damage that
-    every attempt finds is reported.
+    git lists objects before it reads refs, so objects of a concurrent push can look missing. So damage is
+    reported only if every attempt finds it.
     """
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
     damage = ""
@@ -222,7 +222,7 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def is_in_use(path: Path) -> bool:
-    """True if a process is inside ``in_use``. A process that enters later sees only current refs.
+    """True if a process is inside ``in_use``. A process that enters later reads current refs.
 
     See `_join_everything`.
     """
@@ -232,9 +232,9 @@ def is_in_use(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _exclusive_use(path: Path) -> Iterator[bool]:
-    """Yield True if no process is inside ``in_use``.
+    """Yield True if no process is inside ``in_use``, else False.
 
-    New processes wait until the block ends, which is short.
+    After True, new processes wait until the block ends, which must be short.
     """
     with _lock_file(path) as lock:
         try:
@@ -247,7 +247,7 @@ def _exclusive_use(path: Path) -> Iterator[bool]:
 
 
 async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of ``answer``; the repository is not pruned until the last one."""
+    """Yield the chunks of ``answer``. The repository is not pruned until the last chunk."""
     with in_use(path):
         async with contextlib.aclosing(answer):
             async for chunk in answer:
@@ -256,7 +256,7 @@ async def while_in_use(path: Path, answer: AsyncGenerator[bytes, None]) -> Async
 
 @contextlib.contextmanager
 def _lock_file(path: Path) -> Iterator[int | None]:
-    """Open the lock file of the repository; None if the repository no longer exists."""
+    """Open the lock file of the repository. Yield None if the repository no longer exists."""
     try:
         lock = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -279,9 +279,9 @@ def _is_full_repack_due(path: Path, grace: timedelta) -> bool:
 
 
 def _start_grace(path: Path) -> None:
-    """Set the time of all packs to now, so objects that become unreachable start their grace period.
+    """Set the time of all packs to now, except cruft packs.
 
-    Unreachable objects get the time of their pack.
+    Objects that become unreachable get the time of their pack. So their grace period starts now.
     """
     for pack in _packs(path, ".pack"):
         if not pack.with_suffix(".mtimes").exists():
@@ -289,7 +289,7 @@ def _start_grace(path: Path) -> None:
 
 
 def _times_of_cruft(path: Path) -> dict[str, int]:
-    """Return the time of the last use of each cruft pack, by pack name."""
+    """Return the time of the last use of each cruft pack in nanoseconds, by pack name."""
     times = {}
     for file in _packs(path, ".mtimes"):
         with contextlib.suppress(FileNotFoundError):
@@ -309,7 +309,7 @@ def _refs(path: Path) -> bytes:
 
 
 def _restore_linked_packs(path: Path) -> None:
-    """Restore packs behind links that a process of an earlier version left."""
+    """Restore packs from links that an earlier version of Ingot left."""
     links = path / "objects" / _LINKS
     for suffix in _CRUFT_SUFFIXES:
         for file in links.glob(f"*{suffix}"):

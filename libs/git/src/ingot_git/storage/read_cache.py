@@ -1,7 +1,7 @@
 """In-process caches of data that was read from commits and trees.
 
-Keys start with an object id. Objects are immutable, so entries never expire. Callers check the permissions
-before each use.
+Keys start with an object id. Objects are immutable, so entries never expire. Callers must check the
+permissions before each use.
 """
 
 import threading
@@ -29,14 +29,14 @@ class SharedCache(Generic[_T]):
         return None if pair is None else pair[1]
 
     def put(self, key: object, value: _T, *, size: int = 1) -> None:
-        """Cache ``value``, which counts as ``size`` entries; skip it if it exceeds a quarter of the cache."""
+        """Cache ``value``, which counts as ``size`` entries. Skip it if it exceeds a quarter of the cache."""
         if size <= self._most // 4:
             with self._lock:
                 self._values[key] = (size, value)
 
 
 class ReadCache:
-    """The read caches of one process. Each module of this package documents what its cache holds."""
+    """The read caches of one process. The modules that use a cache document its content."""
 
     def __init__(self) -> None:
         self.last_changes: SharedCache[dict[str, str]] = SharedCache()

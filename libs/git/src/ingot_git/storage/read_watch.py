@@ -1,15 +1,15 @@
 """Ends the process when libgit2 hangs on a repository, and blocks reads until git has checked it.
 
 libgit2 up to 1.9.7 loops forever on some damaged objects. Usually it holds the interpreter lock, so no Python
-code runs. So a kernel timer counts the CPU time since the event loop ran last. On expiry the traces of all
-threads are written and the process ends. A crash, for example on a damaged pack index, writes the same
-traces.
+code runs. So a kernel timer counts the CPU time since the event loop last ran. When the timer expires, the
+traces of all threads are written and the process ends. A crash, for example on a damaged pack index, writes
+the same traces.
 
 The same file records which thread reads which repository. Another process, or the next one, evaluates it. The
 traces mark the thread that was running.
 
-A thread may read a second repository for the first, for example a parent for its fork. The one that it began
-to read last is suspected first. If git finds no damage in it, the other is suspected.
+A thread may read a second repository for the first, for example a parent for its fork. The repository that
+the thread began to read last is suspected first. If git finds no damage in it, the other is suspected.
 """
 
 import asyncio
@@ -48,7 +48,10 @@ _STDERR = 2
 
 @dataclass(slots=True)
 class _Read:
-    """A running read. ``outer`` is the read that the same thread began before; ``time`` is the start time."""
+    """A running read. ``outer`` is the earlier running read of the same thread, or None.
+
+    ``began`` is its start by `time.monotonic`, and ``time`` its start since the epoch, both in seconds.
+    """
 
     repo_id: int
     outer: "_Read | None"
@@ -63,7 +66,7 @@ class _Read:
 
 
 def most_processor_seconds() -> float:
-    """Return the CPU seconds between two beats that only an endless loop can use, with all threads."""
+    """Return the CPU seconds of all threads between two beats that only an endless loop can use."""
     return 60.0 + 2 * BEAT_SECONDS * (os.cpu_count() or 1)
 
 
@@ -112,9 +115,10 @@ class ReadWatch:
             self._free.append(slot)
 
     async def run(self, most_seconds: float | None = None, every: float = BEAT_SECONDS) -> None:
-        """Watch until cancelled. ``most_seconds`` is CPU time between two beats.
+        """Watch until cancelled. ``most_seconds`` is the limit of CPU time between two beats.
 
-        Raises OSError when the volume is full: reads continue unwatched until this is started again.
+        ``every`` is the time between two beats in seconds. Raises OSError if the volume is full: then reads
+        continue without the watch until it is started again.
         """
         with self._file() as file:
             self._slots = mmap.mmap(file.fileno(), self._size)
@@ -133,16 +137,16 @@ class ReadWatch:
                     faulthandler.enable(_STDERR)
 
     async def collect_for_ever(self, every: float = BEAT_SECONDS) -> None:
-        """Run `collect` repeatedly, separate from the beat, which may not wait for a thread."""
+        """Run `collect` every ``every`` seconds, separate from the beat, which must not wait for a thread."""
         while True:
             await asyncio.to_thread(self.collect)
             await asyncio.sleep(every)
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[IO[bytes]]:
-        """Create the locked file of this process: slots first, then traces.
+        """Create the locked file of this process: first its slots, then its traces.
 
-        The lock shows that the process lives.
+        The lock shows that the process is running.
         """
         while True:
             descriptor, name = tempfile.mkstemp(prefix=f"{self._size}-", dir=self._files)
@@ -225,9 +229,10 @@ class ReadWatch:
 
 
 def _culprits(slots: bytes, traces: bytes, ended: float) -> dict[int, list[int]]:
-    """Return the repositories of the thread that ran last; without one, all reads longer than a beat.
+    """Return the repositories of the thread that ran last, which may have caused the end of the process.
 
-    If a thread reads several, the last one is the key. The others are its value, the last one first.
+    If this thread is unknown, return all reads that are longer than a beat. If a thread reads several
+    repositories, the last one is the key. The others are its value, the last one first.
     """
     whole = slots[: len(slots) // _SLOT.size * _SLOT.size]
     by_thread: dict[int, list[tuple[float, int]]] = {}

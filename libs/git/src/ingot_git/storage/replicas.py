@@ -1,6 +1,6 @@
 """Updates copies of repositories while they are read: all refs change at once, after their objects.
 
-All refs of a copy are in ``packed-refs``; replacing this file changes them together. Everything here blocks.
+All refs of a copy are in ``packed-refs``, so replacing this file changes them together. All functions block.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _STAMP = "ingot-replica"
 
 
 def in_order(files: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """Return the files with pack indexes last, because git looks for a pack as soon as it sees the index."""
+    """Return the files with pack indexes last, because git reads a pack as soon as its index exists."""
     return sorted(files, key=lambda file: file.path.endswith(".idx"))
 
 
@@ -43,7 +43,7 @@ def write_stamp(path: Path, stamp: str) -> None:
 
 
 def read_stamp(path: Path) -> str:
-    """Return the stamp of the copy (see `write_stamp`); empty without one."""
+    """Return the stamp of the copy (see `write_stamp`); empty if it has no stamp."""
     with contextlib.suppress(FileNotFoundError):
         return (path / _STAMP).read_text()
     return ""

@@ -35,7 +35,7 @@ class ScratchRepository(pygit2.Repository):
         self.odb.add_backend(pygit2.OdbBackendLoose(str(folder), *_FAST), _BEFORE_LOOSE)
 
     def add_alternate(self, alternate: Path) -> None:
-        """Also read the objects in a folder of another repository."""
+        """Also read the objects of another repository, from its folder of objects."""
         self.odb.add_disk_alternate(str(alternate))
         self._alternate = alternate
 
@@ -50,7 +50,7 @@ class ScratchRepository(pygit2.Repository):
 
     @contextlib.contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """Yield an empty temporary folder for files of git that are no objects."""
+        """Yield an empty temporary folder for files that git needs in addition to objects."""
         with tempfile.TemporaryDirectory(prefix="files-", dir=self.folder) as folder:
             yield Path(folder)
 
@@ -89,7 +89,10 @@ class ScratchRepository(pygit2.Repository):
             waiting += _references(self[oid])
 
     def _published_objects(self) -> Iterator[str]:
-        """Yield each object after the objects that it references, so no referenced object is ever missing."""
+        """Yield each marked object after the objects that it references.
+
+        So an object that it references is never missing.
+        """
         visited = set[str]()
         waiting = [(oid, False) for oid in self._roots]
         while waiting:
@@ -117,7 +120,10 @@ def make_folder(repo: pygit2.Repository) -> Path:
 
 @contextlib.contextmanager
 def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
-    """Yield a view of the repository; discard everything that is written to it. Blocks."""
+    """Yield a view of the repository. Discard everything that is written to it. Blocks.
+
+    If ``repo`` is already a view, yield it, and discard nothing.
+    """
     if isinstance(repo, ScratchRepository):
         yield repo
         return
@@ -130,7 +136,7 @@ def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
 
 @contextlib.contextmanager
 def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
-    """Yield a view of the repository; store the marked objects at the end. An error stores nothing.
+    """Yield a view of the repository. Store the marked objects at the end; after an error, store nothing.
 
     Raises UnsafeObject if a push may not contain an object; then nothing is stored either.
     """

@@ -4,8 +4,8 @@ A path depends only on the integer id, so renames and transfers move no files. A
 is always complete: it is built in `staging/` and then renamed. A deleted repository is first renamed into
 `trash/`.
 
-So a process that dies leaves files in these two folders, but no incomplete repository. The next attempt for
-the same repository, its deletion, or `sweep` removes these files.
+So a process that dies leaves files in these two folders, but no incomplete repository. These files are
+removed by `sweep`, and by the next creation or deletion of the same repository.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ _PACKS_CHANGE_SECONDS = 1.0
 
 
 def _isolate_libgit2() -> None:
-    """Hide the configuration of the machine from libgit2, as `command` does for git."""
+    """Hide the configuration of the machine from libgit2, like `command` does for git. Set its limits."""
     for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
         pygit2.settings.search_path[level] = ""
     pygit2.settings.owner_validation = False
@@ -88,7 +88,7 @@ _isolate_libgit2()
 
 
 class _OpenRepository(NamedTuple):
-    """A repository that a thread has open, and the inode of its folder at that time."""
+    """An open repository of a thread, and the inode of its folder when it was opened."""
 
     path: str
     inode: int
@@ -113,7 +113,7 @@ class Storage:
     Args:
         root: the volume's folder; created if it is missing.
         open_per_thread: maximum number of open repositories per thread.
-        threads: maximum number of concurrent `call`s; further ones wait.
+        threads: maximum number of concurrent `call`s; further calls wait.
     """
 
     def __init__(self, root: Path, *, open_per_thread: int = 32, threads: int = 8) -> None:
@@ -146,7 +146,7 @@ class Storage:
 
         Raises:
             RepositoryExists: the id is in use.
-            InvalidName: not a branch name.
+            InvalidName: ``head`` is not a branch name.
         """
         if not is_valid_ref_name(head):
             raise InvalidName("not a branch name")
@@ -158,8 +158,8 @@ class Storage:
     def fork(self, source_id: int, target_id: int) -> Path:
         """Copy branches, tags and HEAD of a repository, but no other refs such as refs/pull/. Blocks.
 
-        Only the objects of branches and tags are copied (see `forks.copy_history`). The repositories are
-        independent afterwards. An existing target is unchanged.
+        Only the objects of branches and tags are copied (see `forks.copy_history`). Afterwards the
+        repositories are independent. An existing target is not changed.
 
         Raises:
             RepositoryNotFound: the source does not exist.
@@ -179,12 +179,12 @@ class Storage:
         return target
 
     def import_staging(self, repo_id: int, head: str) -> Path:
-        """Return the bare repository in `staging/` for an import; `publish_import` ends the import.
+        """Return the bare repository in `staging/` for an import. `publish_import` ends the import.
 
-        The path is always the same: if the process dies, the next one continues the import. Blocks.
+        The path is always the same: if the process dies, the next process continues the import. Blocks.
 
         Raises:
-            InvalidName: not a branch name.
+            InvalidName: ``head`` is not a branch name.
         """
         if not is_valid_ref_name(head):
             raise InvalidName("not a branch name")
@@ -197,7 +197,7 @@ class Storage:
         return path
 
     def archive_folder(self, name: str) -> Path:
-        """Return the folder in `staging/` of an archive, which is written or imported. Blocks.
+        """Return the folder in `staging/` of an archive that is written or imported. Blocks.
 
         `sweep` removes it two days after the last call.
         """
@@ -242,8 +242,8 @@ class Storage:
         `publish_copy` gives it an id, `discard_copy` removes it. Files are hard links if possible.
 
         Raises:
-            GitError: the folder is no repository, or it lacks objects that its refs need. Or it has objects
-                that a push may not bring.
+            GitError: the folder is not a repository, or it lacks objects that its refs need. Or it has
+                objects that a push may not contain.
             OSError: its files cannot be read or linked.
             ValueError: it has another format.
         """
@@ -278,7 +278,7 @@ class Storage:
         shutil.rmtree(staged.parent, ignore_errors=True)
 
     def discard_folder(self, path: Path) -> None:
-        """Move the folder of a repository to the trash; `sweep` removes it two days later.
+        """Move the folder of a repository to the trash. `sweep` removes it two days later.
 
         Raises FileNotFoundError.
         """
@@ -290,7 +290,7 @@ class Storage:
             self._deletions += 1
 
     def delete(self, repo_id: int) -> None:
-        """Move a repository to the trash, then remove all its files, also staged ones. It may be missing."""
+        """Move a repository to the trash, then remove all its files, also staged files. It may be missing."""
         trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
             self.path(repo_id).rename(trash_path)
@@ -306,19 +306,20 @@ class Storage:
                 yield int(path.stem)
 
     def move_to_trash(self, repo_id: int) -> None:
-        """Move a repository to the trash; `sweep` removes it two days later. It may be missing."""
+        """Move a repository to the trash. `sweep` removes it two days later. It may be missing."""
         with contextlib.suppress(FileNotFoundError):
             self.discard_folder(self.path(repo_id))
 
     def clear(self, repo_id: int) -> None:
-        """Remove the staged files of a repository. No other process may work on it. Blocks."""
+        """Remove the staged files of a repository. No other process may be working on it. Blocks."""
         for folder in (*self._staging.glob(f"{repo_id}-*"), self._import_folder(repo_id)):
             shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self, *, older_than: float = _ABANDONED_SECONDS) -> None:
         """Remove files of dead processes in `staging/` and `trash/` after `older_than` seconds. Blocks.
 
-        Files of dead pushes are inside the repositories. They are removed when no push can be that old.
+        Files of dead pushes are inside the repositories. They are removed when they are older than any
+        running push.
         """
         limit = time.time() - older_than
         for folder in (self._staging, self._trash):
@@ -428,7 +429,7 @@ class Storage:
     def size(self, repo_id: int) -> int:
         """Return the size of a repository's files in bytes, except running pushes and repacks. Blocks.
 
-        Hard-linked files count in every fork.
+        Files that forks share as hard links count in every fork.
 
         Raises:
             RepositoryNotFound: the repository does not exist.
@@ -446,7 +447,7 @@ class Storage:
         return total
 
     def _thread_cache(self) -> LRUCache[int, _OpenRepository]:
-        """Return this thread's open repositories; cleared after any deletion, because inodes are reused."""
+        """Return this thread's open repositories; none after any deletion, because inodes are reused."""
         if getattr(self._local, "deletions", None) != self._deletions:
             self._local.deletions = self._deletions
             self._local.cache = LRUCache(self._open_per_thread)
@@ -470,8 +471,8 @@ class Storage:
     def _publish(self, path: Path, repo_id: int) -> Path:
         """Rename a complete repository to its final path. A folder that is not empty is never replaced.
 
-        Its own files are flushed to disk; git and libgit2 flush objects. Without HEAD the repository would be
-        lost, including all later pushes.
+        Files that this class wrote are flushed to disk; git and libgit2 flush objects. Without HEAD the
+        repository would be lost, including all later pushes. Raises RepositoryExists.
         """
         target = self.path(repo_id)
         target.parent.mkdir(parents=True, exist_ok=True)

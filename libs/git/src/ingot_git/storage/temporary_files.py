@@ -1,4 +1,4 @@
-"""Temporary files that killed processes leave in a repository."""
+"""Temporary files that killed processes leave in a repository, and their removal."""
 
 import contextlib
 import time
@@ -19,7 +19,7 @@ ABANDONED_SECONDS = 2 * 3600.0
 
 
 def list_abandoned_locks(path: Path) -> list[str]:
-    """Return stale locks below the folder of a repository. Blocks."""
+    """Return the paths of stale locks, relative to the repository at ``path``. Blocks."""
     newest = time.time() - ABANDONED_SECONDS
     names = []
     for file in (file for pattern in (*EVERY_LOCK, *PACK_LOCKS) for file in path.glob(pattern)):
@@ -30,7 +30,7 @@ def list_abandoned_locks(path: Path) -> list[str]:
 
 
 def remove_abandoned_locks(path: Path) -> None:
-    """Remove stale locks, except while another process removes locks or repacks. Blocks."""
+    """Remove stale locks, unless another process is removing locks or repacking. Blocks."""
     refs = [name.removesuffix(".lock") for name in list_abandoned_locks(path) if name.startswith("refs/")]
     remove_old_locks(path, refs, least_seconds=ABANDONED_SECONDS)
     with repack_lock(path) as is_idle:
@@ -46,7 +46,7 @@ def remove_old_temporary_files(path: Path) -> None:
 def remove_temporary_files(path: Path, *, lock_seconds: float = 0.0) -> None:
     """Remove temporary files from a repository without running pushes. Blocks.
 
-    During a repack, its temporary packs stay. Locks younger than ``lock_seconds`` stay.
+    Temporary packs of a running repack, and locks younger than ``lock_seconds``, are kept.
     """
     with repack_lock(path) as is_idle:
         _remove(path, _PACKS, 0.0 if is_idle else _OLD_PACK_SECONDS)

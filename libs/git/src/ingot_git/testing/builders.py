@@ -29,7 +29,10 @@ SIMILAR_FILES = {str(n): _DIGITS.replace(b"%d" % n, b"x") for n in range(10, 70)
 def commit(
     repo: pygit2.Repository, files: Mapping[str, Any], parents: Sequence[str] = (), message: str = "x\n"
 ) -> str:
-    """The id of a new commit with these files: path -> content, or (mode, id or content)."""
+    """Create a commit with these files, and return its id.
+
+    ``files`` maps a path to its content, or to its mode and its id or content.
+    """
     index = pygit2.Index()
     for path, value in files.items():
         mode, content = value if isinstance(value, tuple) else (FileMode.BLOB, value)
@@ -40,7 +43,7 @@ def commit(
 
 
 def raw_commit(repo: pygit2.Repository, text: bytes) -> str:
-    """The id of a commit object with this text behind its tree."""
+    """Write a commit object with this text after its tree line. Return its id."""
     tree = str(repo.TreeBuilder().write())
     return str(repo.odb.write(ObjectType.COMMIT, b"tree " + tree.encode() + b"\n" + text))
 
@@ -52,12 +55,12 @@ def set_branches(repo: pygit2.Repository, **branches: str) -> None:
 
 
 def numbers(chance: random.Random, count: int) -> bytes:
-    """So many lines with a number each."""
+    """Return ``count`` lines, each with a random number."""
     return b"".join(b"%d\n" % chance.randrange(10**6) for _ in range(count))
 
 
 def million_files(repo: pygit2.Repository, content: bytes) -> str:
-    """The id of a tree with a million files in seven objects."""
+    """Create a tree with a million files in seven objects. Return its id."""
     oid, mode = repo.create_blob(content), FileMode.BLOB
     for _ in range(6):
         builder = repo.TreeBuilder()
@@ -68,13 +71,16 @@ def million_files(repo: pygit2.Repository, content: bytes) -> str:
 
 
 def commit_of_tree(repo: pygit2.Repository, tree: str, parents: Sequence[str] = ()) -> str:
-    """The id of a new commit with this tree."""
+    """Create a commit with this tree, and return its id."""
     who = signature(AUTHOR)
     return str(repo.create_commit(None, who, who, "x\n", tree, list(parents)))
 
 
 def costly_merge(repo: pygit2.Repository) -> tuple[str, str]:
-    """Two commits whose merge takes seconds: both sides rename and change all files, so git compares all."""
+    """Create two commits whose merge takes seconds, and return their ids.
+
+    Both sides rename and change all files, so git compares all of them.
+    """
     chance = random.Random()  # git would not try the same merge again
     texts = [numbers(chance, 300) for _ in range(450)]
     base = commit(repo, {f"{number}": text for number, text in enumerate(texts)})
@@ -90,7 +96,10 @@ def costly_merge(repo: pygit2.Repository) -> tuple[str, str]:
 
 
 def diverged_branches(repo: pygit2.Repository) -> tuple[str, str, str]:
-    """Return the ids of the common commit, of main (changed a), and of topic (changed b, then added c)."""
+    """Create diverged branches. Return the ids of the common commit, of main, and of topic.
+
+    main changed file a. topic changed b, then added c.
+    """
     base = commit(repo, {"a": LINES, "b": LINES}, message="base\n")
     main = commit(repo, {"a": LINES + b"main\n", "b": LINES}, [base], "main\n")
     first = commit(repo, {"a": LINES, "b": LINES + b"topic\n"}, [base], "first\n")

@@ -1,4 +1,4 @@
-"""Random histories whose commits have any dates, and the set of ancestors of each commit by plain Python."""
+"""Random histories whose commits have any dates, and the ancestors of each commit, computed in Python."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -40,11 +40,11 @@ class Graph:
         self.histories.append(history)
 
     def commits(self, history: int) -> set[str]:
-        """The ids of a set of commits."""
+        """Return the ids of a set of commits."""
         return {oid for number, oid in enumerate(self.ids) if history >> number & 1}
 
     def union(self, tips: Sequence[int]) -> int:
-        """The commits in the history of any of the tips."""
+        """Return the set of commits in the histories of all tips."""
         history = 0
         for tip in tips:
             history |= self.histories[tip]
@@ -68,7 +68,7 @@ def written_graph(
 
 
 def random_graph(repo: pygit2.Repository, rng: random.Random) -> Graph:
-    """Write a graph of 3 to 70 commits with several roots and merges. Its dates are of one of five kinds."""
+    """Write a graph of 3 to 70 commits with several roots and merges. Its dates follow one of five rules."""
     size = rng.choice([rng.randint(3, 26), rng.randint(20, 70)])
     straight = rng.choice([0, 0, 16])
     date_of = _DATES[rng.choice(list(_DATES))]

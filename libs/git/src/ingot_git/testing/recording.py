@@ -1,4 +1,4 @@
-"""A git that writes down its command lines."""
+"""A git that records its command lines."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class GitLog:
-    """Command lines with which git was started, newest last. The git of PATH runs them."""
+    """Command lines with which git was started, oldest first. The git of PATH runs them."""
 
     def __init__(self, folder: Path) -> None:
         """Write the recording git into a new folder."""
@@ -27,5 +27,5 @@ class GitLog:
         return (line.decode(errors="replace").split("\x1f")[:-1] for line in text.split(b"\x1e")[:-1])
 
     def clear(self) -> None:
-        """Forget all command lines."""
+        """Delete all recorded command lines."""
         self._file.unlink(missing_ok=True)

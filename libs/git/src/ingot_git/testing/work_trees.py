@@ -16,7 +16,8 @@ ENVIRONMENT = {
 def run_in_work_tree(bare: str, folder: str | Path, base: str, *arguments: str) -> tuple[str | None, int]:
     """Run a git command in a work tree of ``base``.
 
-    Return the tree of HEAD after it, None for a conflict; and the number of commits in main..HEAD.
+    Return the tree of HEAD after the command, and the number of commits in main..HEAD. The tree is None if
+    the command failed, for example with a conflict.
     """
     work = Path(folder) / "work"
 
