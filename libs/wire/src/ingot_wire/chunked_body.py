@@ -1,4 +1,4 @@
-"""A chunked response body, read without the event loop's transport, so it can be spliced into a pipe."""
+"""A chunked response body that is read directly from the socket, so it can be spliced into a pipe."""
 
 import os
 import re
@@ -16,7 +16,8 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 class ChunkedBody:
     """A chunked body without trailers (RFC 9112, section 7.1) on a connection that has no other reader.
 
-    ``beginning`` was already read. The body is complete if ``is_whole``. ``has_surplus``: bytes follow it.
+    ``beginning`` has the bytes that were already read. ``is_whole`` is True when the body is complete, and
+    ``has_surplus`` is True then if other bytes follow it.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:
@@ -33,14 +34,14 @@ class ChunkedBody:
         self.is_whole = self.has_surplus = False
 
     def close(self) -> None:
-        """Close the duplicate of the socket."""
+        """Close this object's duplicate of the socket."""
         self._wake_at(1)
         self._socket.close()
 
     async def part(self, pipe: Pipe) -> bytes | int:
         """Return the next bytes of the body, or the number of bytes that were moved into the empty pipe.
 
-        Returns b"" at the end. A pipe with little capacity is not used. Raises ConnectionError.
+        Return b"" at the end. A pipe with little capacity is not used. Raises ConnectionError.
         """
         if not self._left:
             self._left = await self._size()
@@ -63,13 +64,13 @@ class ChunkedBody:
         return count
 
     def _wake_at(self, count: int) -> None:
-        """Make the socket readable after ``count`` bytes have arrived (tcp(7)): fewer parts cost less."""
+        """Make the socket readable after ``count`` bytes have arrived (tcp(7)), so parts are large."""
         if count != self._least:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
             self._least = count
 
     async def _size(self) -> int:
-        """Return the size of the next chunk in bytes; 0 at the end."""
+        """Return the size of the next chunk in bytes; 0 at the end. Raises ConnectionError."""
         line = await self._line(self._chunk_end)
         self._chunk_end = b"\r\n"
         size = _SIZE.fullmatch(line)
@@ -81,7 +82,7 @@ class ChunkedBody:
         return count
 
     async def _line(self, before: bytes) -> bytes:
-        """Return the next line, which follows ``before``."""
+        """Return the next line, which must follow the bytes ``before``. Raises ConnectionError."""
         while True:
             begin = self._position + len(before)
             end = self._read.find(b"\r\n", begin, begin + LONGEST_LINE)

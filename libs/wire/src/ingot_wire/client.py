@@ -2,7 +2,7 @@
 
 It keeps connections open, sends one request at a time on each, and streams bodies in both directions. It has
 only the features that services need, because every request pays for it (ADR 11): no redirects, cookies,
-proxies, compression or trailers. Callers give no framing: the client writes it from the bytes that are sent.
+proxies, compression or trailers. Callers set no framing: the client writes it from the bytes that are sent.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ WITH_CONTENT = frozenset(("POST", "PUT", "PATCH"))
 
 
 def target(raw_path: bytes, query: bytes) -> bytes:
-    """Return path and query of a received request in a form that can be sent to another server."""
+    """Return path and query of a received request as the target of a request to another server."""
     raw = raw_path + b"?" + query if query else raw_path
     return raw if raw.isascii() else quote_from_bytes(raw, safe="!#$%&'()*+,/:;=?@[]~").encode()
 
@@ -40,7 +40,7 @@ class NotConnected(ConnectionError):
 
 
 class Response:
-    """A status, headers with names as they were sent, and a body to read.
+    """A status, headers with names in the case of the server, and a body to read.
 
     Leaving the context releases the connection.
     """
@@ -65,14 +65,14 @@ class Response:
 
     @property
     def chunks(self) -> ChunkedBody | None:
-        """Return the chunked body, to be read instead of ``read_part``; None if it is not chunked.
+        """Return the chunked body, to be read instead of ``read_part``; None if the body is not chunked.
 
-        The request must have asked for it.
+        None also if the request was sent without ``in_chunks``.
         """
         return self._connection.chunks
 
     async def read(self) -> bytes:
-        """Return the rest of the body. Raises as ``read_part``."""
+        """Return the rest of the body. Raises the errors of ``read_part``."""
         parts, more = [], True
         while more:
             part, more = await self.read_part()
@@ -89,9 +89,9 @@ class Response:
 
 
 class Origin:
-    """The server at ``url``. A request waits up to ``patience`` seconds for a server that cannot be reached.
+    """The server at ``url``. If it cannot be reached, a request waits for it up to ``patience`` seconds.
 
-    At most ``max_waiting`` requests wait; further requests fail at once.
+    At most ``max_waiting`` requests wait; further requests fail immediately.
     """
 
     def __init__(self, url: str, *, patience: float = 0.0, max_waiting: int = 500) -> None:
@@ -112,7 +112,7 @@ class Origin:
         *,
         in_chunks: bool = False,
     ) -> Response:
-        """Send a request and return when the head of its response has arrived.
+        """Send a request and return its response when the head of the response has arrived.
 
         ``headers`` must not contain framing (`framing.FRAMING_HEADERS`). A body of bytes is sent with its
         Content-Length, a body in parts in chunks. ``in_chunks``: the body of the response may be read as

@@ -35,7 +35,7 @@ class ClientConnection(asyncio.Protocol):
 
     It is reused only after the last request was sent completely and its response was read to the end. No
     other bytes may have arrived. Bytes that belong to no request end the connection and are never returned.
-    Empty lines between responses are the one exception: the parser skips them.
+    Empty lines between responses are the only exception: the parser skips them.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -65,7 +65,7 @@ class ClientConnection(asyncio.Protocol):
         self.headers: Headers = []
 
     async def send_request(self, head: bytes, body: Body, *, bodiless: bool, wants_chunks: bool) -> None:
-        """Send a request and return when the head of its response has arrived.
+        """Send a request, and wait until the head of its response has arrived.
 
         ``head`` has no framing: a body of bytes adds its Content-Length, a body in parts is sent in chunks.
         ``bodiless``: the response ends with its head, like for HEAD. ``wants_chunks``: `chunks` reads the
@@ -86,7 +86,10 @@ class ClientConnection(asyncio.Protocol):
             await self._wait()
 
     async def read_part(self) -> tuple[bytes, bool]:
-        """Return the next bytes of the response body, and True if more follow. Raises as ``send_request``."""
+        """Return the next bytes of the response body, and True if more follow.
+
+        Raises the errors of ``send_request``.
+        """
         while not self._parts and not self._complete:
             await self._wait()
         part = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
@@ -98,9 +101,9 @@ class ClientConnection(asyncio.Protocol):
         return part, not self._complete
 
     def release(self) -> bool:
-        """End the request.
+        """End the request. Return True if another request may be sent.
 
-        Return True if another request may be sent; otherwise the caller closes the connection.
+        If False, the caller must close the connection.
         """
         if self.chunks is not None and self.chunks.is_whole:
             self._complete, self._keeps_alive = True, self._keeps_alive and not self.chunks.has_surplus
@@ -119,9 +122,9 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def is_fit(self) -> bool:
-        """Return whether the idle connection may be reused: it is young enough, and has received no bytes.
+        """True if the idle connection may be reused: it has not expired, and has received no bytes.
 
-        Bytes on an idle connection mean its end, or a response to no request.
+        Bytes on an idle connection mean its end, or a response without a request.
         """
         return (
             not self.ended
@@ -130,7 +133,7 @@ class ClientConnection(asyncio.Protocol):
         )
 
     def close(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         self._close_chunks()
         self.ended = True
         if self._sending is not None:
@@ -235,9 +238,9 @@ class ClientConnection(asyncio.Protocol):
             raise ValueError("the head is too large")
 
     def _feed_lines(self, data: bytes) -> None:
-        """Parse a response that ends with its head, and reject following bytes.
+        """Parse a response that ends with its head. Raises ValueError if other bytes follow.
 
-        The parser would wait for a body.
+        The parser would treat these bytes as the body.
         """
         for line in data.splitlines(keepends=True):
             if self._complete:
@@ -245,9 +248,9 @@ class ClientConnection(asyncio.Protocol):
             self._parser.feed_data(line)
 
     def _feed_head(self, data: bytes) -> None:
-        """Parse the head; leave a chunked body to ``chunks`` if the request was sent completely.
+        """Parse the head. Leave a chunked body to ``chunks`` if the request was sent completely.
 
-        The parser reads every other response, also one whose head is not complete in the first read.
+        The parser reads every other response, also a response whose head is not complete in the first read.
         """
         head, end, body = data.partition(b"\r\n\r\n")
         self._parser.feed_data(head + end)

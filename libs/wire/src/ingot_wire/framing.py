@@ -1,8 +1,8 @@
 """Rules for heads and framing of HTTP/1.1 messages, for the server and the client.
 
-Framing says where a message ends (RFC 9112, section 6). Two programs that disagree about it take one caller's
-bytes for another caller's message. So each message is framed in one plain way, and nothing else is read or
-written.
+Framing defines where a message ends (RFC 9112, section 6). If two programs disagree about it, they take one
+caller's bytes for another caller's message. So each message is framed in one plain way, and no other framing
+is read or written.
 """
 
 import re
@@ -74,7 +74,7 @@ def _sent_name(name: bytes) -> bytes:
 
 
 def request_framing_error(method: str, version: str, headers: Headers) -> str:
-    """Return the reason why a request is rejected for its framing; empty if it is plain.
+    """Return the reason why a request is rejected for its framing; empty if its framing is plain.
 
     RFC 9112, sections 3.2 (one Host), 6.1 (transfer codings) and 6.3 (lengths); RFC 9110, section 7.8
     (upgrades).
@@ -95,7 +95,7 @@ def request_framing_error(method: str, version: str, headers: Headers) -> str:
 
 
 def response_framing_error(version: str, headers: Headers, *, has_body: bool) -> str:
-    """Return the reason why a response cannot be read to its end; empty if its framing is plain.
+    """Return the reason why a response is rejected for its framing; empty if its framing is plain.
 
     ``has_body``: its status and method allow a body. A body that ends with the connection is rejected,
     because a part of it would look complete.

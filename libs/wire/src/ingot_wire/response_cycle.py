@@ -1,7 +1,8 @@
 """A request and its response in uvicorn, with less work between the app and the socket.
 
-The head of a response waits for the first part of a short body, so both are one write. This module writes the
-framing of the response: an app may give a Content-Length, and the body must have exactly that many bytes.
+If the body is short, the head of a response waits for its first part, so both are one write. This
+module writes the framing of the response. An app may set a Content-Length: then the body must have exactly
+that many bytes.
 """
 
 import asyncio
@@ -28,9 +29,9 @@ OWN_HEADERS = frozenset((b"connection", b"keep-alive", b"trailer", b"transfer-en
 
 
 class ResponseCycle(RequestResponseCycle):
-    """A request in its own task, which is removed from ``tasks`` when it ends.
+    """A request that runs in its own task. The task is removed from ``tasks`` when it ends.
 
-    ``error_body`` creates the JSON body of an error from its message.
+    ``error_body`` returns the JSON body of an error for its message.
     """
 
     def __init__(
@@ -57,15 +58,16 @@ class ResponseCycle(RequestResponseCycle):
         """
 
     def begin(self, loop: asyncio.AbstractEventLoop, app: Any) -> asyncio.Task[None]:
-        """Run the app in a task of ``tasks``."""
+        """Run the app in a task, which is added to ``tasks``. Return the task."""
         self._task = loop.create_task(self.run_asgi(app))
         self._tasks.add(self._task)
         return self._task
 
     async def run_asgi(self, app: Any) -> None:
-        """Run the app. A cancelled request gets 503 if its response has not begun.
+        """Run the app. If the request fails or is cancelled before its response begins, send 500 or 503.
 
-        Otherwise its connection is closed, so no client mistakes a part of a response for all of it.
+        After the response has begun, close the connection. So no client mistakes a part of a response for all
+        of it.
         """
         try:
             await app(self.scope, self.receive, self.send)
@@ -139,9 +141,10 @@ class ResponseCycle(RequestResponseCycle):
             self._write(b"")
 
     def _split_framing(self, headers: Any) -> tuple[Headers, int | None]:
-        """Return the headers that the app may set, and its Content-Length.
+        """Return the headers without headers of the connection, and the Content-Length, or None.
 
-        ``Connection: close`` ends the connection.
+        ``Connection: close`` ends the connection after the response. Raises RuntimeError if the
+        Content-Length is ambiguous.
         """
         fields: Headers = []
         length: int | None = None
@@ -159,7 +162,10 @@ class ResponseCycle(RequestResponseCycle):
         return fields, length
 
     async def _send_zero_copy(self, file: int, offset: int | None, count: int) -> None:
-        """Send bytes of a file or a pipe; more of the body follows."""
+        """Send bytes of a file or a pipe as a part of the body, which is not the last part.
+
+        ``file`` is a descriptor, and a pipe if ``offset`` is None.
+        """
         self._count(count)
         if self._bodiless or not count:  # a chunk without bytes would end the body
             return
@@ -189,7 +195,10 @@ class ResponseCycle(RequestResponseCycle):
             self._connection = -1
 
     def _count(self, size: int) -> None:
-        """Count bytes of the body. Raises RuntimeError if the body is longer than its Content-Length."""
+        """Subtract ``size`` bytes of the body from the rest of the Content-Length.
+
+        Raises RuntimeError if the body is longer, or if the response has not begun or is complete.
+        """
         if not self.response_started:
             raise RuntimeError("the response has not begun")
         if self.response_complete:
@@ -212,7 +221,10 @@ class ResponseCycle(RequestResponseCycle):
             self._end()
 
     def _chunk(self, body: bytes) -> bytes:
-        """Return a part as a chunk. A large part is written directly, because a copy would cost too much."""
+        """Return a part as a chunk. Write a large part directly, because a copy would cost too much.
+
+        In that case return no bytes.
+        """
         if len(body) > SHORT_BODY:
             end, self._chunk_end = self._chunk_end, b""
             self.transport.writelines((b"%b%x\r\n" % (end, len(body)), body, b"\r\n"))
@@ -236,4 +248,4 @@ class ResponseCycle(RequestResponseCycle):
 
 
 def _nothing() -> None:
-    """Do nothing. Called instead of the end of a response whose request has ended."""
+    """Do nothing. This replaces ``on_response`` when the request has ended."""

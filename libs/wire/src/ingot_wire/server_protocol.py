@@ -1,7 +1,7 @@
 """HTTP/1.1 for uvicorn: plain framing only, and limits on the size and time of a request head.
 
-uvicorn passes only complete heads to an app, so no app can limit them: an anonymous client could fill the
-memory of the process, or hold a connection forever.
+uvicorn passes only complete heads to an app, so no app can limit them. Without limits an anonymous client
+could fill the memory of the process, or hold a connection forever.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ MAX_PIPELINED = 100
 
 
 class DrainState(ServerState):
-    """State that the connections of a server share."""
+    """State that all connections of a server share."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class DrainState(ServerState):
         self._second = 0
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers of each response: its date, so an idle server need not wake to update it."""
+        """Return the headers of every response: the date. An idle server does not update it."""
         second = int(time.time())
         if second != self._second:
             self._second = second
@@ -64,7 +64,7 @@ class DrainState(ServerState):
 
 
 class PipelineFlow(FlowControl):
-    """Flow control that reads nothing while requests wait in ``pipeline``: they would fill the memory."""
+    """Flow control that reads nothing while requests wait in ``pipeline``: they could fill the memory."""
 
     def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
         super().__init__(transport)
@@ -84,8 +84,8 @@ def server_protocol(
 ) -> type[HttpToolsProtocol]:
     """Return the protocol class for uvicorn with these limits.
 
-    ``error_body`` creates the JSON body of an error from its message. ``uncounted_paths`` are requested for
-    as long as the process runs, so a server that drains does not wait for them.
+    ``error_body`` returns the JSON body of an error for its message. ``uncounted_paths`` are requested as
+    long as the process runs. So a server that drains does not wait for them.
     """
 
     class Configured(BoundedProtocol):
@@ -100,9 +100,9 @@ def server_protocol(
 class BoundedProtocol(HttpToolsProtocol):
     """Reads requests with plain framing and rejects all others (`framing.request_framing_error`).
 
-    It counts the bytes that have not yet become a head, body data or the end of a message: heads, and the
-    sizes and extensions of chunks. A head that begins in the middle of a read is counted from the next read
-    on. It may be twice as large as the limit.
+    The size limit applies to heads, and to the sizes and extensions of chunks. So only bytes are counted that
+    have not yet become a head, body data or the end of a message. A head that begins in the middle of a read
+    is counted from the next read on. So it may be twice as large as the limit.
     """
 
     error_body: Callable[[str], bytes]
@@ -159,7 +159,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.head_seconds, self._on_late)
 
     def _feed_in_pieces(self, data: memoryview) -> None:
-        """Feed at most the allowed bytes at once, so the limit does not depend on cuts by the network."""
+        """Feed the parser in pieces, so the limit does not depend on the sizes of network reads.
+
+        A piece has at most the allowed bytes.
+        """
         while data and self._rejection is None:
             free = self.max_head_bytes - self._pending
             self._feed(data[:free])
@@ -199,12 +202,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer()
 
     def _stop_parser(self, framing_error: str) -> None:
-        """Stop the parser, so ``_feed`` rejects the request with this message."""
+        """Stop the parser with a ValueError, so ``_feed`` rejects the request with this message."""
         self._framing_error = framing_error
         raise ValueError(framing_error)
 
     def _begin(self, version: str, method: str) -> None:
-        """Start or queue the request, as uvicorn does, but with a ``ResponseCycle``."""
+        """Start or queue the request, like uvicorn, but with a ``ResponseCycle``."""
         url = httptools.parse_url(self.url)
         path = url.path.decode("ascii")
         scope = self.scope
@@ -240,7 +243,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._watch = self.loop.call_later(WATCH_SECONDS, self._watch_client)
 
     def _watch_client(self) -> None:
-        """Close the connection if the client has left. Nothing is read while requests wait."""
+        """Close the connection if the client has disconnected, and else check again later.
+
+        This is needed while requests wait, because nothing is read then.
+        """
         self._watch = None
         if not self.pipeline or self.transport.is_closing():
             return
@@ -279,7 +285,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection after it was idle for too long.
+        """Close the connection if it was idle for too long.
 
         One timer serves all requests of a connection.
         """
@@ -292,14 +298,14 @@ class BoundedProtocol(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def announce_end(self) -> None:
-        """Close the connection after the current response, unless its head was sent already."""
+        """Close the connection after the current response, unless the response's head was already sent."""
         if self._answering() and not self.cycle.response_started:
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        """Close the connection: at once if it is idle, else after the response.
+        """Close the connection: immediately if it is idle, else after the response.
 
-        A request that is arriving is served, even if no byte of it was read yet: its client may not send it
+        A request that is arriving is served, even if no byte of it has been read: its client may not send it
         again.
         """
         if self._head_begun or self._rejection is not None or self.transport.is_closing():
@@ -322,8 +328,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _reject(self, status: int, message: str) -> None:
         """Stop reading, and send this error after the responses to earlier requests.
 
-        If the broken body belongs to a request that already has its response, the connection is closed: a
-        second response would be read as the answer to the next request.
+        If the broken body belongs to a request that already has its response, the connection is closed. A
+        second response would be read as the response to the next request.
         """
         self._rejection = (status, message)
         self._stop_timer()
@@ -339,8 +345,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _break_off(self, status: int, message: str) -> None:
         """End a request whose body cannot be read. For its handler, the client has disconnected.
 
-        If the request still waits for the responses to earlier requests, those are sent first, then the
-        error.
+        If the request is waiting for earlier requests, their responses are sent first, then the error.
         """
         if self.pipeline:
             self.pipeline.popleft()

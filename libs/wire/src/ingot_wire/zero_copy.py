@@ -1,7 +1,7 @@
 """Moves bytes between files, pipes and sockets without copying them into this process.
 
-Copying is most of the cost of a large response (ADR 24). All descriptors except those of files are
-non-blocking. None may be the descriptor of a transport: when the transport closes, its number may belong to
+Copying is most of the cost of a large response (ADR 24). All descriptors are non-blocking, except descriptors
+of files. None may be the descriptor of a transport: when the transport closes, its number may belong to
 another connection.
 """
 
@@ -34,7 +34,7 @@ With more large pipes the user's limit would be exceeded.
 
 
 class Pipe:
-    """A non-blocking pipe of ``size`` bytes. Leaving the context closes it."""
+    """A non-blocking pipe with a capacity of ``size`` bytes. Leaving the context closes it."""
 
     def __init__(self, most: int = PIPE_BYTES) -> None:
         self._most = most
@@ -49,7 +49,7 @@ class Pipe:
         return self
 
     def unread(self) -> int:
-        """Return the number of bytes in the pipe."""
+        """Return the number of unread bytes in the pipe."""
         count = bytearray(4)
         fcntl.ioctl(self.reader, termios.FIONREAD, count)
         return int.from_bytes(count, sys.byteorder)
@@ -70,9 +70,9 @@ _HANG_UP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
 def has_hung_up(descriptor: int) -> bool:
-    """True if the other side has ended its direction, even if bytes before the end were not read yet.
+    """True if the other side has ended its direction, even if earlier bytes have not been read.
 
-    Without POLLRDHUP, which Linux has, only a reset is seen.
+    Systems without POLLRDHUP (other than Linux) detect only a reset.
     """
     poll = select.poll()
     poll.register(descriptor, _HANG_UP)
@@ -80,14 +80,14 @@ def has_hung_up(descriptor: int) -> bool:
 
 
 class Pipes:
-    """Opens pipes. The first ones are large."""
+    """Opens pipes. The first ``LARGE_PIPES`` open pipes are large."""
 
     def __init__(self) -> None:
         self._large = 0
 
     @contextlib.contextmanager
     def pipe(self) -> Iterator[Pipe]:
-        """Yield a new pipe; a large one while fewer than ``LARGE_PIPES`` are open.
+        """Yield a new pipe. It is large if fewer than ``LARGE_PIPES`` large pipes are open.
 
         The pipe is closed after the block.
         """
@@ -121,9 +121,9 @@ async def wait_writable(descriptor: int) -> None:
 
 
 async def send_file(file: int, connection: int, offset: int, count: int) -> None:
-    """Send bytes of a file. They must be in the page cache, because reading from a disk would block.
+    """Send ``count`` bytes of a file from ``offset``. Raises OSError.
 
-    Raises OSError.
+    The bytes must be in the page cache, because reading from a disk would block.
     """
     end = offset + count
     while offset < end:
@@ -134,7 +134,7 @@ async def send_file(file: int, connection: int, offset: int, count: int) -> None
 
 
 async def send_from_pipe(pipe: int, connection: int, count: int) -> None:
-    """Send bytes that are in a pipe. Raises OSError."""
+    """Send ``count`` bytes that are in a pipe. Raises OSError."""
     while count:
         count -= await _retry_until_moved(
             lambda: os.splice(pipe, connection, count, flags=os.SPLICE_F_NONBLOCK),  # noqa: B023
@@ -160,7 +160,7 @@ async def receive_into_pipe(connection: int, pipe: int, most: int) -> int:
 
 
 async def _retry_until_moved(move: Callable[[], int], connection: int) -> int:
-    """Return the number of bytes that the connection took, at least one. Raises OSError."""
+    """Move bytes to the connection when it accepts them. Return how many, at least one. Raises OSError."""
     while True:
         try:
             count = move()
