@@ -1,4 +1,4 @@
-"""``ingot-gateway serve``."""
+"""The command ``ingot-gateway serve``."""
 
 from ingot_chassis.garbage import no_collection
 

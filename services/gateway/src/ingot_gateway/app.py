@@ -43,11 +43,9 @@ def create_app(
     peers: Peers | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
 ) -> Litestar:
-    """Return the app of the gateway.
+    """Return the app of the gateway. Raises SettingsError.
 
-    ``upstreams`` are the services by name, by default those at the URLs of the settings.
-
-    Raises SettingsError.
+    ``upstreams`` are the services by name, by default the services at the URLs of the settings.
     """
     trusted_proxies = TrustedProxies(settings.trusted_proxies)
     cors = CorsRules(

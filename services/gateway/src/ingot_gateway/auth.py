@@ -51,8 +51,8 @@ _IRRELEVANT = {event_type(cls) for cls in (UserCreated, OrganizationEdited)}
 class Caller(NamedTuple):
     """The account of a request. ``principal_token`` is empty for an anonymous caller.
 
-    ``enrols``: the session only sets up a second factor. All other requests are anonymous. ``appearance`` is
-    that of pages.
+    ``enrols``: the session may only be used to set up a second factor. Other requests with it are anonymous.
+    ``appearance`` is the account's appearance of pages.
     """
 
     principal_token: str = ""
@@ -75,10 +75,12 @@ class Authenticator:
         self._requests: dict[bytes, asyncio.Task[Caller]] = {}
 
     async def caller(self, credential: Credential, address: str) -> Caller:
-        """Return the caller of a credential.
+        """Return the caller of a credential, which is anonymous if the credential is unknown.
 
-        Raises Denied for an account that may not sign in, and Unavailable while identity does not answer.
-        Raises Unauthenticated for a password without the code of the second factor, if the account has one.
+        Raises:
+            Denied: the account may not sign in.
+            Unauthenticated: a password without the code of the second factor, if the account has one.
+            Unavailable: identity does not respond.
         """
         key = credential.digest(address)
         caller = self._callers.get(key)
@@ -125,16 +127,13 @@ class Authenticator:
             raise Unavailable("credentials cannot be verified at the moment; try again later") from error
 
     def drop(self, user_id: int) -> None:
-        """Drop responses about ``user_id``.
-
-        Responses that were requested before and arrive later are dropped, too.
-        """
+        """Evict cached responses about ``user_id``, including responses to running requests."""
         self._requests.clear()
         for holder in (user_id, SUDO):
             self._callers.drop_holder(holder)
 
     def drop_all(self) -> None:
-        """Drop all responses. Responses that were requested before and arrive later are dropped, too."""
+        """Evict all cached responses, including responses to running requests."""
         self._requests.clear()
         self._callers.clear()
 

@@ -31,10 +31,10 @@ class TrustedProxies:
                 )
 
     def client(self, peer: str, forwarded_for: bytes) -> str:
-        """Return the nearest address that is not a trusted proxy. If all are trusted, return the farthest.
+        """Return the nearest address that is not a trusted proxy, or the farthest if all are trusted.
 
-        Each proxy adds its own peer on the right. Entries are read from the right and are reliable up to the
-        first address that is not trusted.
+        Each proxy appends the address of its own peer on the right. So entries are read from the right, and
+        are reliable up to the first address that is not trusted.
         """
         if not self._networks or not forwarded_for:
             return peer

@@ -2,9 +2,9 @@
 
 Only responses to GET are compressed. The length of a compressed response shows if it contains a guess from
 the request (the attack BREACH). So no response with a secret is compressed: tokens and secrets of
-applications are only in responses to POST. The token of a page's forms differs in each response. Requests of
-a browser for a page of another site are not compressed either. Such a page can make its visitors send
-guesses. Files and git are not compressed.
+applications are only in responses to POST. The token of a page's forms differs in each response. Another
+site's page can make its visitors send guesses. So requests that a browser sends for another site's page get
+no compressed response. Files and git are not compressed.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _WEIGHT_OF_NOTHING = re.compile(rb"q *= *0(\.0*)?")
 
 
 class Compressed:
-    """ASGI middleware around the whole gateway."""
+    """ASGI middleware around the whole gateway, which compresses responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -60,7 +60,8 @@ class GzipSender:
     async def send(self, message: Message) -> None:
         """Send a message.
 
-        The head of a compressed response waits for the first part of the body, whose length decides.
+        The head of a compressed response waits for the first part of the body, because its headers depend on
+        it.
         """
         if message["type"] == "http.response.start" and _is_plain_text(message):
             message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
@@ -132,5 +133,5 @@ def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
 
 
 def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Return the length of the response in bytes; if it is unknown, a length above the minimum."""
+    """Return the length of the response in bytes; ``LEAST_BYTES`` if it is unknown."""
     return next((int(value) for name, value in headers if name.lower() == b"content-length"), LEAST_BYTES)

@@ -1,7 +1,7 @@
-"""Access of pages of other origins in a browser (CORS), for the origins in the settings.
+"""Access from pages of other origins in a browser (CORS), for the origins in the settings.
 
-The gateway answers a preflight itself, without a credential: browsers send none with it, and it shows only
-these settings.
+The gateway answers a preflight itself, without a credential: browsers send no credential with it, and the
+response reveals only these settings.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ANY = "*"
 
 
 class CorsRules:
-    """The headers that tell a browser what each origin may do."""
+    """The headers that inform a browser about the rights of each origin."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class CorsRules:
         ]
 
     def of(self, origin: bytes) -> Headers:
-        """Return the headers for a page of ``origin``. ``Vary`` is included, because they depend on it."""
+        """Return the headers for a page of ``origin``. They include ``Vary`` if they depend on the origin."""
         if self._any:
             return [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
         vary: Headers = [(b"vary", b"Origin")]
@@ -65,7 +65,7 @@ class CorsRules:
 
 
 class Cors:
-    """ASGI middleware around the whole gateway."""
+    """ASGI middleware around the whole gateway, which adds CORS headers and answers preflights."""
 
     def __init__(self, rules: CorsRules, app: ASGIApp) -> None:
         self._rules, self._app = rules, app

@@ -1,9 +1,10 @@
-"""The credential of a request. The first kind that is present decides.
+"""The credential of a request. The first kind that is present is used.
 
 Kinds: ``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are
 sent, identity gets both. It tries Basic if it does not know the token. A credential that cannot be parsed is
 ignored: the request is anonymous. Routes of pages for browsers (``Route.pages``) accept only the session
-cookie. No other route accepts it, because other sites can make a browser send cookies.
+cookie. Other routes do not accept it, because other sites can make a browser send cookies. The exception is
+reading at routes that pages link to (``Route.linked``).
 """
 
 import base64
@@ -24,7 +25,7 @@ class Credential(NamedTuple):
     """A token, a name with a password, or the session of a browser.
 
     ``sudo`` is the account to act as. ``code`` is the code of the second factor that came with a password.
-    A session with a ``proxy_user`` counts for the account of that user alone.
+    A session with a ``proxy_user`` is valid only for the account of that user.
     """
 
     token: str = ""
@@ -36,10 +37,10 @@ class Credential(NamedTuple):
     proxy_user: str = ""
 
     def digest(self, address: str) -> bytes:
-        """Hash the credential as a key for caches, which store no secrets.
+        """Return a hash of the credential as a key for caches, which store no secrets.
 
-        The hash contains the code, so the same password without it has another key. A code works once, so a
-        cached response for it serves only the client at that ``address``.
+        The hash contains the code, so the same password without the code has another key. A code works once.
+        So a cached response for it is valid only for the client at ``address``.
         """
         parts = (*self, address) if self.code else self
         return hashlib.sha256("\0".join(parts).encode()).digest()
@@ -50,7 +51,7 @@ class Credential(NamedTuple):
         return hashlib.sha256(self.token.encode()).hexdigest()[:32] if self.token else ""
 
     def authenticate_body(self, address: str) -> Authenticate:
-        """Return the body of the request to identity."""
+        """Return the body of the request to identity. ``address`` is the client's address."""
         return Authenticate(
             token=self.token,
             name=self.name,
@@ -64,7 +65,7 @@ class Credential(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query string without its credential."""
+    """A query string without its credential, and the parts of the credential."""
 
     rest: bytes
     token: str = ""
@@ -72,7 +73,7 @@ class Query(NamedTuple):
 
 
 def split_query(query: bytes) -> Query:
-    """Split ``token``, ``access_token`` and ``sudo`` from ``query``. The rest stays unchanged."""
+    """Remove ``token``, ``access_token`` and ``sudo`` from ``query``. The rest is not changed."""
     if b"token" not in query and b"sudo" not in query and b"%" not in query:
         return Query(query)
     rest, values = [], {b"token": "", b"access_token": "", b"sudo": ""}
@@ -98,9 +99,9 @@ NO_COOKIES = Cookies(b"")
 
 
 def split_cookies(cookies: bytes, name: bytes) -> Cookies:
-    """Split the session cookie ``name`` from ``cookies``. The rest stays unchanged.
+    """Remove the session cookie ``name`` from ``cookies``. The other cookies are not changed.
 
-    Services ignore spaces around a name, so the rest also lacks the names with them.
+    Services ignore spaces around a name. So cookies whose names differ only by spaces are removed, too.
     """
     rest, session, own = [], b"", name.decode("latin-1")
     for part in cookies.split(b";"):
@@ -146,15 +147,15 @@ def _basic(value: bytes) -> tuple[str, str]:
 
 
 def _sudo_name(value: bytes) -> str:
-    """Return the account to act as.
+    """Return the account to act as; empty if ``value`` is empty.
 
-    A name that cannot be decoded must not become empty, because the caller would act as themselves.
+    A name that cannot be decoded must not become empty: otherwise the request would run as the caller.
     """
     return _printable(value) or (IMPOSSIBLE_NAME if value else "")
 
 
 def _printable(value: bytes) -> str:
-    """Return ``value`` as text; empty if no account and no token can have that text."""
+    """Return ``value`` as text; empty if it has characters that no name and no token can have."""
     text = _decoded(value)
     return text if text.isprintable() else ""
 

@@ -1,7 +1,7 @@
 """HTML pages for errors of the gateway, for example if web is unavailable, or of a service without pages.
 
-All values are escaped. If web is unavailable, a browser has no style sheet and uses the few lines of style in
-the page.
+All values are escaped. If web is unavailable, a browser has no style sheet. So the page contains a few lines
+of style.
 """
 
 from base64 import b64encode
@@ -40,7 +40,10 @@ _AWAY = "Not available at the moment"
 
 
 def error_page(error: ApiError, request_id: str, frame: PageFrame, *, sign_in: str = "") -> bytes:
-    """Return the page, with advice. ``sign_in`` is the URL of the sign-in page, if signing in may help."""
+    """Return the page of an error, with advice for the user.
+
+    ``sign_in`` is the URL of the sign-in page; empty if signing in cannot help.
+    """
     title = _AWAY if error.status >= 500 else _TITLES.get(error.status, "That is not possible")
     reason = _sentence(error.message)
     said = f"<p>{escape(reason)}</p>" if reason != f"{title}." else ""
@@ -57,7 +60,7 @@ def _sentence(message: str) -> str:
 
 
 def _advice(error: ApiError, sign_in: str) -> str:
-    """Return advice for the reader; it has the seconds in the header ``Retry-After``."""
+    """Return advice for the user as HTML. It includes the seconds of the header ``Retry-After``."""
     if error.status == 403:
         return "Ask somebody who administers this to let you."
     if error.status in (401, 404):

@@ -53,7 +53,7 @@ Reader = Literal["program", "git", "lfs", "browser"]
 
 
 class ErrorWriter:
-    """Writes errors: the error object with the API page as ``url``, or the formats of git and git-lfs.
+    """Writes errors as error objects, whose ``url`` is the API page, or in the formats of git and git-lfs.
 
     Browsers get a page.
     """
@@ -62,7 +62,7 @@ class ErrorWriter:
         self._page, self._frame = public_url.rstrip("/") + "/api/v1/swagger", frame
 
     def sign_in(self, path: str, query: bytes) -> str:
-        """Return the URL of the sign-in page that leads back to ``path``."""
+        """Return the URL of the sign-in page that redirects to ``path`` after the sign-in."""
         back = quote(path, safe="/") + (f"?{query.decode('latin-1')}" if query else "")
         return f"{self._frame.root}/login?{urlencode({'to': back}, safe='/')}"
 
@@ -119,7 +119,7 @@ def _is_error_object(start: HTTPResponseStartEvent) -> bool:
 
 
 def _error(start: HTTPResponseStartEvent, body: bytes) -> ApiError:
-    """Return the error of a service's response, with the time to wait if it names one."""
+    """Return the error in a service's response, with its ``Retry-After`` if it has this header."""
     try:
         message = msgspec.json.decode(body, type=ErrorObject).message
     except msgspec.DecodeError:

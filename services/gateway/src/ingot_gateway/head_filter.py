@@ -1,7 +1,7 @@
 """Checks the size of a request's head and removes headers that a service must not get from a client.
 
 It removes the credential, and headers that only the gateway may set (``Ingot-*``, ``X-Forwarded-*``). It also
-removes headers of one connection and the framing of the body. A well-formed request id is kept.
+removes hop-by-hop headers and the framing of the body. A well-formed request id is kept.
 """
 
 import re
@@ -21,7 +21,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class HeadLimits(NamedTuple):
-    """Limits of the head of a request: the number of headers, and bytes."""
+    """Limits of the head of a request: the number of headers, and the bytes of headers and URL."""
 
     headers: int
     header_bytes: int
@@ -29,9 +29,10 @@ class HeadLimits(NamedTuple):
 
 
 class SanitizedRequest(NamedTuple):
-    """The head of a request without the removed headers.
+    """The head of a request without the removed headers, and the values of some of them.
 
-    ``length`` None: there is a body of unknown length. ``error`` is the reason why the request is rejected.
+    ``length`` is the size of the body in bytes; None if it is unknown. ``error`` is the reason why the
+    request is rejected, or None.
     """
 
     headers: Headers
@@ -49,8 +50,8 @@ class SanitizedRequest(NamedTuple):
 class HeadFilter:
     """Sanitizes every request, then passes it to the gateway's own routes or to the proxy.
 
-    It runs before both, so neither gets a header that only the gateway may set. The proxy finds the
-    ``SanitizedRequest`` in its scope.
+    So neither of them gets a header that only the gateway may set. The proxy finds the ``SanitizedRequest``
+    in its scope.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ def sanitize(scope: HTTPScope, limits: HeadLimits, proxy_headers: Collection[byt
 
 
 def _connection_headers(connection: bytes) -> set[bytes]:
-    """Return the headers that ``Connection`` names."""
+    """Return the names of headers in the header ``Connection``."""
     if connection in (b"", b"keep-alive", b"close"):
         return set()
     return {name.strip().lower() for name in connection.split(b",")}

@@ -1,4 +1,4 @@
-"""The version of the API: the highest one whose operations are all served.
+"""The version of the API: the highest version whose operations are all served.
 
 Clients use it to decide which operations to call: the official Go SDK checks for a version in 130 of its
 functions. So it is derived from the served operations (`served_operations.py`), and rises with the operations
@@ -58,7 +58,7 @@ GATES: tuple[tuple[str, frozenset[str]], ...] = tuple(
 
 
 def served_version(operations: AbstractSet[str]) -> str:
-    """Return the version that a server with these operations may claim."""
+    """Return the version that a server with these operations may report."""
     version = LOWEST
     for gate, needed in GATES:
         if not needed <= operations:
@@ -68,5 +68,5 @@ def served_version(operations: AbstractSet[str]) -> str:
 
 
 def next_operations(operations: AbstractSet[str]) -> list[str]:
-    """Return operations that the next version requires and that no service has."""
+    """Return the operations of the next version that no service has, by name."""
     return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

@@ -29,7 +29,10 @@ class LatestAnswers(Generic[Answer]):
         self._answers: dict[str, Answer] = {}
 
     async def ask(self) -> tuple[dict[str, Answer], float]:
-        """Return the responses by service, and their lifetime in seconds: short if one is missing or old."""
+        """Return the responses by service, and their lifetime in seconds.
+
+        The lifetime is short if a service did not respond.
+        """
         complete = all(await asyncio.gather(*map(self._ask, SERVICES)))
         answers = {name: self._answers[name] for name in SERVICES if name in self._answers}
         return answers, self._seconds if complete else min(self._seconds, RETRY_SECONDS)

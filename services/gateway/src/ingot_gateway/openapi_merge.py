@@ -1,6 +1,6 @@
 """Merges the OpenAPI documents of the services into one.
 
-An operation of a service is included only if the gateway routes its path to that service. So every operation
+An operation of a service is included only if the gateway routes its path to the service. So every operation
 in the document can be called. If a service does not respond, its last document is used.
 """
 
@@ -93,7 +93,7 @@ class MergedDescription:
 
 
 def merge_documents(documents: Mapping[str, Document], public_url: str) -> Document:
-    """Return one OpenAPI 3.1 document from those of the services, which are given by service name."""
+    """Merge the OpenAPI documents of services, by service name, into one OpenAPI 3.1 document."""
     paths: Document = {}
     schemas: Document = {"Error": ERROR_OBJECT}
     ids: set[str] = set()
@@ -147,7 +147,7 @@ def _all_operations(paths: Document) -> list[Document]:
 
 
 def is_routed(table: RouteTable, service: str, path: str) -> bool:
-    """True if the gateway routes ``path`` to that service."""
+    """True if the gateway routes ``path`` to the service."""
     route = table.find(path)
     return (service == "gateway" and path in OWN_PATHS) or (route is not None and route.service == service)
 
@@ -155,7 +155,7 @@ def is_routed(table: RouteTable, service: str, path: str) -> bool:
 def _renamed(service: str, schemas: Document, taken: Document) -> dict[str, str]:
     """Return new names for schemas that differ from the schema with the same name in ``taken``.
 
-    A schema also differs if a schema that it refers to does.
+    A schema also differs if it refers to a schema that gets a new name.
     """
     renamed: dict[str, str] = {}
     while True:
@@ -209,7 +209,10 @@ def _operations(
 
 
 def _responses(path: str, method: str, responses: Document) -> Document:
-    """Return the responses of an operation with the errors that every operation may return."""
+    """Return the responses of an operation, and the errors that every operation may return.
+
+    The responses to paths of repositories include the redirect of a renamed repository.
+    """
     described = {**responses}
     if "204" in described:
         described["204"] = {key: value for key, value in described["204"].items() if key != "content"}

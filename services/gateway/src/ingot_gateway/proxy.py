@@ -64,7 +64,7 @@ class Proxy:
         self._table = RouteTable()
 
     def _headers_of_pages(self, caller: Caller) -> Headers:
-        """Return the headers for web: the rate limits, and the appearance that an account prefers."""
+        """Return the headers for web: the rate limits, and the appearance that the account prefers."""
         limiter = self._rate_limiter
         limits = msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
         appearance = [(_APPEARANCE, caller.appearance.encode())] if caller.user_id else []
@@ -160,7 +160,7 @@ class Proxy:
     async def _caller(
         self, credential: Credential | None, proxied: ProxiedUser | None, address: str
     ) -> Caller:
-        """Return the caller of a credential. A session must be that of the user of the reverse proxy."""
+        """Return the caller of a credential. A session must belong to the ``proxied`` user, if there is one."""
         if credential is None:
             return ANONYMOUS
         if proxied and credential.session:
@@ -170,9 +170,10 @@ class Proxy:
     async def _without_session_of_others(
         self, sanitized: SanitizedRequest, route: Route, proxied: ProxiedUser | None, address: str
     ) -> SanitizedRequest:
-        """Return the request with the session cookie only if it is of the user of the reverse proxy.
+        """Return the request without its session cookie if the session belongs to another user.
 
-        Services that authenticate callers themselves do not know that user.
+        The other user is any user except the user of the reverse proxy. Services that authenticate callers
+        themselves do not know the user of the reverse proxy.
         """
         if proxied is None or not route.signs_in:
             return sanitized
@@ -195,7 +196,7 @@ class Proxy:
     ) -> Caller:
         """Return the caller or, for a user of the reverse proxy, the caller of a new session.
 
-        Only browsers get one. Its cookie is added to the headers of the answer.
+        A new session is started only when a browser opens a page. Its cookie is added to ``own_headers``.
         """
         headers = dict(scope["headers"])
         is_opened = scope["method"] == "GET" and b"text/html" in headers.get(b"accept", b"")
@@ -213,7 +214,7 @@ class Proxy:
     def _send_for_reader(
         self, send: Send, scope: HTTPScope, route: Route, caller: Caller, query: Query
     ) -> Send:
-        """Return ``send``, or one that writes error pages if a browser opens a route that pages link to.
+        """Return ``send``, or a writer of error pages if a browser opens a route that pages link to.
 
         Below the API all clients are treated as programs.
         """
@@ -226,7 +227,10 @@ class Proxy:
 
 
 def _with_own(headers: Iterable[tuple[bytes, bytes]], own: Headers) -> Headers:
-    """Return the headers of an answer with the gateway's own. No cache may store the cookie of a session."""
+    """Return the headers of a response and the gateway's own headers.
+
+    No cache may store a response that sets a cookie.
+    """
     if not any(name == b"set-cookie" for name, _ in own):
         return [*headers, *own]
     others = [header for header in headers if header[0].lower() != b"cache-control"]
@@ -234,7 +238,7 @@ def _with_own(headers: Iterable[tuple[bytes, bytes]], own: Headers) -> Headers:
 
 
 def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Reader:
-    """Return the kind of client that reads an error. Browsers prefer HTML and open linked routes."""
+    """Return the kind of client that reads an error. A browser accepts HTML and opens routes for people."""
     if route is not None and route.kind == "git":
         return "lfs" if "/info/lfs/" in route.pattern else "git"
     accepts_html = any(name == b"accept" and b"text/html" in value for name, value in headers)
@@ -243,7 +247,7 @@ def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Read
 
 
 def _may_change_account(method: str, route: Route) -> bool:
-    """True for changes of identity, and for forms: the next page shows what they have changed."""
+    """True for changes of identity, and for forms, because the next page shows what they have changed."""
     return (route.service == "identity" or route.pages) and method not in SAFE_METHODS
 
 
@@ -262,7 +266,11 @@ def _credential(
 
 
 def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies) -> Headers:
-    """Return the headers with the client's credentials, for a service that authenticates callers itself."""
+    """Return the client's headers for a service.
+
+    They have the credentials only for a service that authenticates callers itself. A service with pages gets
+    the other cookies.
+    """
     if "/info/lfs/" in route.pattern:
         return _with_lfs_token(sanitized)
     if route.pages and cookies.rest:
@@ -274,7 +282,7 @@ def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies)
 
 
 def _with_lfs_token(sanitized: SanitizedRequest) -> Headers:
-    """Return the headers with an LFS token of repos moved from ``Authorization`` to ``LFS_TOKEN``."""
+    """Return the headers, with an LFS token of repos moved from ``Authorization`` to ``LFS_TOKEN``."""
     scheme, _, token = sanitized.authorization.strip().partition(b" ")
     if scheme.lower() != b"lfs" or any(name == LFS_TOKEN for name, _ in sanitized.headers):
         return sanitized.headers

@@ -1,7 +1,7 @@
 """Users whom a reverse proxy names in headers (``Remote-User``), if a setting trusts its address.
 
-These headers reach no service, from any peer. Only the peer of the socket counts: ``X-Forwarded-For`` is the
-text of a client.
+Services never get these headers, from any peer. Only the peer of the socket is trusted, because a client can
+write any text into ``X-Forwarded-For``.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class ProxyHeaders(NamedTuple):
 
 
 class ProxiedUser(NamedTuple):
-    """A user as the reverse proxy names it. ``email`` and ``name`` may be empty."""
+    """A user as named by the reverse proxy. ``email`` and ``name`` may be empty."""
 
     user: str
     email: str
@@ -39,7 +39,7 @@ class ProxiedUser(NamedTuple):
 
 
 class ProxySignIns:
-    """Reads the headers of trusted peers, and starts sessions of their users."""
+    """Reads the headers of trusted peers, and starts sessions of the users that they name."""
 
     def __init__(self, networks: Sequence[str], headers: ProxyHeaders, identity: HttpIdentity) -> None:
         """Parse the networks. Raises SettingsError."""
@@ -50,7 +50,7 @@ class ProxySignIns:
         self._headers, self._identity = headers, identity
 
     def user_of(self, peer: str, headers: Headers) -> ProxiedUser | None:
-        """Return the user whom a trusted peer names; None without one.
+        """Return the user whom a trusted peer names; None if the peer is not trusted or names no user.
 
         Raises BadRequest for a name that is sent twice, or that no user can have: a client may have added it.
         """
@@ -68,7 +68,7 @@ class ProxySignIns:
         )
 
     async def start(self, user: ProxiedUser, address: str, user_agent: str) -> ProxySession:
-        """Start a session. Its secret is empty if the user may not sign in by the header."""
+        """Start a session of the user. The secret is empty if the user may not sign in with this header."""
         sign_in = ProxySignIn(**user._asdict(), address=address, user_agent=user_agent)
         try:
             return await self._identity.start_proxy_session(sign_in)

@@ -2,8 +2,8 @@
 
 Requests cost points by their work. A caller has a bucket of points that fills evenly, and is full after a
 minute without requests. This is the generic cell rate algorithm: a bucket is stored as the time at which it
-will be full. A request takes points from all buckets of its caller, or from none if one has too few. If it
-costs more than a bucket holds, it empties the bucket.
+will be full. A request takes points from all buckets of its caller. If one bucket has too few points, the
+request takes none and is rejected. A request that costs more than a bucket holds empties the bucket.
 
 With Redis all replicas share the buckets, in one atomic step per request. While Redis is unavailable, each
 replica counts alone, because no user may be locked out.
@@ -75,14 +75,14 @@ return {refused, seconds}
 
 
 class Bucket(NamedTuple):
-    """A bucket: its key, and its number of points."""
+    """A bucket: its key, and the number of points that it holds."""
 
     key: str
     points: int
 
 
 class Levels(NamedTuple):
-    """State of the buckets: seconds until each one would be full if the request passed."""
+    """State of the buckets: the seconds until each bucket would be full if the request passed."""
 
     refused: bool
     seconds: list[float]
@@ -121,7 +121,7 @@ class MemoryBuckets:
         return Levels(refused, [at - now for at in full_at])
 
     def _forget_full(self, now: float) -> None:
-        """Remove full buckets. If all are in use, remove those that will be full first."""
+        """Remove full buckets. If too many buckets are in use, remove the buckets that will be full first."""
         in_use = [(at, key) for key, at in self._full_at.items() if at > now]
         in_use.sort(reverse=True)
         self._full_at = {key: at for at, key in in_use[: MOST_BUCKETS // 2]}
@@ -134,7 +134,7 @@ class MemoryBuckets:
 
 
 class Advance(NamedTuple):
-    """Points that this process has already taken from Redis."""
+    """Points that this process has already taken from Redis, and the levels of the buckets at that time."""
 
     left: int
     at: float
@@ -142,7 +142,7 @@ class Advance(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A cached refusal of Redis for requests of this cost, with its end."""
+    """A cached rejection by Redis. Until ``until`` it applies to requests of this or a higher cost."""
 
     cost: int
     until: float
@@ -230,7 +230,7 @@ def _remember(memory: dict[tuple[Bucket, ...], _T], buckets: tuple[Bucket, ...],
 
 
 def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list[float]:
-    """Return the level of each bucket in seconds, with the unused advance added back."""
+    """Return the seconds until each bucket is full, as if the unused advance were returned."""
     return [
         max(0.0, seconds - advance.left * WINDOW / bucket.points - (now - advance.at))
         for seconds, bucket in zip(advance.seconds, buckets, strict=True)
@@ -238,7 +238,7 @@ def _seconds_of(advance: Advance, buckets: Sequence[Bucket], now: float) -> list
 
 
 def open_buckets(url: str) -> Buckets:
-    """Return the buckets at ``url`` (memory:// or redis://…). Raises SettingsError."""
+    """Return the buckets in the store ``url`` (memory:// or redis://…). Raises SettingsError."""
     return RedisBuckets(url) if is_redis(url) else MemoryBuckets()
 
 
@@ -254,7 +254,7 @@ NONE_LIMITED = Limits()
 
 
 class RateLimiter:
-    """Counts requests and rejects those beyond the limits."""
+    """Counts requests and rejects requests beyond the limits."""
 
     def __init__(self, buckets: Buckets, limits: Limits) -> None:
         self._buckets, self._limits = buckets, limits
@@ -262,7 +262,7 @@ class RateLimiter:
         """Number of rejected requests since the process started, by the kind of the full bucket."""
 
     async def examine(self, _repair: bool) -> list[str]:
-        """Return a line for the doctor if the buckets are unavailable."""
+        """Return a problem for the doctor command if the buckets are unavailable."""
         failure = await self._buckets.failure()
         if not failure:
             return []
@@ -283,7 +283,7 @@ class RateLimiter:
         return self._limits
 
     def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
-        """Return the buckets of a caller. ``user_id`` 0 is an anonymous caller."""
+        """Return the limited buckets of a caller. ``user_id`` is 0 for an anonymous caller."""
         if not user_id:
             return (
                 [Bucket(f"address:{network_of(address)}", self._limits.address)]
@@ -323,7 +323,7 @@ class RateLimiter:
 
 
 def cost_of(method: str, path: str, query: bytes, route: Route) -> int:
-    """Return the points of a request. ``path`` is decoded, ``query`` is not."""
+    """Return the points that a request costs. ``path`` is decoded, ``query`` is not."""
     if "//" in path or path.endswith("/"):  # which the services find all the same
         path = "/" + "/".join(filter(None, path.split("/")))
     if _EXPENSIVE.fullmatch(path) or (route.kind == "api" and _COSTLY_QUERY.search(unquote_to_bytes(query))):

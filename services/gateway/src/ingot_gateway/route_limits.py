@@ -1,7 +1,7 @@
 """A proxied request and its response: enforces the limits of its route and detects how it ends.
 
-An upstream gets ``receive`` and ``send`` of the exchange instead of the server's own. They forward messages
-one by one without a buffer, so a slow side slows down the other side.
+An upstream gets ``receive`` and ``send`` of the exchange instead of the server's functions. They forward
+messages one by one without a buffer, so a slow side slows down the other side.
 """
 
 import asyncio
@@ -25,10 +25,11 @@ class ClientDisconnected(Exception):
 
 
 class RouteLimits(NamedTuple):
-    """Limits of a class of routes: largest body (None: any), longest silence, and time of the client.
+    """Limits of a class of routes. ``body`` is the largest body in bytes; None for any size.
 
-    ``client`` is the total time in which the client must send ``LEAST_BYTES`` or receive a part of the
-    response. Time of the service does not count. Both times are in seconds.
+    ``silence`` is the longest time without a message. ``client`` is the total time in which the client must
+    send ``LEAST_BYTES`` or receive a part of the response. Time of the service does not count. Both times are
+    in seconds.
     """
 
     body: int | None
@@ -39,8 +40,8 @@ class RouteLimits(NamedTuple):
 class ProxiedExchange:
     """A context manager around the work of the upstream, in the same task.
 
-    Leaving the context raises the ApiError of an exceeded limit, or ClientDisconnected. These replace any
-    error of the upstream.
+    Leaving the context raises the ApiError of an exceeded limit, or ClientDisconnected. These errors replace
+    any error of the upstream.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class ProxiedExchange:
     async def send(self, message: Message) -> None:
         """Send the next part of the response.
 
-        Ignored if the request has already failed before the first part.
+        A message is ignored if the request failed before the response began.
         """
         if message["type"] == "http.response.start":
             self._on_status(message["status"])
@@ -127,11 +128,14 @@ class ProxiedExchange:
 
     @property
     def body_is_read(self) -> bool:
-        """True once the client has sent its whole request."""
+        """True if the client has sent its whole request."""
         return not self._unread
 
     def _end_wait(self, side: str, size: int) -> None:
-        """End a wait: the client has sent ``size`` bytes, or has received a part of the response."""
+        """End a wait for the client, and add its duration to the time of the client.
+
+        ``size`` is the number of bytes that the client has sent, or ``LEAST_BYTES`` for a received part.
+        """
         now = self._loop.time()
         self._waited += now - self._waits_since.pop(side, now)
         self._heard += size
@@ -156,7 +160,7 @@ class ProxiedExchange:
         self._timer = self._loop.call_later(wait, self._check)
 
     async def _watch_client(self) -> None:
-        """Wait until the client disconnects.
+        """Wait until the client disconnects, then end the request.
 
         This starts after the body was read, because only one task may read messages at a time.
         """

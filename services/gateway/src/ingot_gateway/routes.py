@@ -2,8 +2,8 @@
 
 In a pattern ``{…}`` matches one segment, which may have an ending (``{index}.diff``). ``/*`` at the end
 matches the path itself and all paths below it. A literal segment wins over ``{…}``, a longer ``/*`` over a
-shorter one. All other paths are pages (``/*``). Below a reserved segment, a path that is not in the table is
-404. The table must not contain ``/internal``, because only services call each other there.
+shorter one. All other paths are pages (``/*``). Below a reserved segment, a path that is not in the table
+gets 404. The table must not contain ``/internal``, because only services may call these routes.
 """
 
 from typing import Literal, NamedTuple
@@ -18,11 +18,11 @@ class Route(NamedTuple):
     ``signs_in``: the service authenticates the caller itself. It gets cookies and ``Authorization`` as the
     client sent them, and no principal.
 
-    ``pages``: for browsers. Only the session in a cookie is a credential; the service gets the other cookies.
-    It must reject every form that does not prove to come from its own pages.
+    ``pages``: for browsers. The only credential is the session in a cookie; the service gets the other
+    cookies. It must reject every form that was not sent by its own pages.
 
-    ``linked``: pages link to it. A session is sufficient for reading if no other credential was sent. Reading
-    must change nothing, and the service gets no cookies.
+    ``linked``: pages link to it. A session is sufficient for reading if no other credential was sent. So
+    reading must have no side effects, and the service gets no cookies.
     """
 
     pattern: str
@@ -157,7 +157,7 @@ RESERVED_SEGMENTS = frozenset(("internal", "livez", "readyz", "metrics", "api", 
 
 
 class _Node:
-    """A segment of the table: ``exact`` routes the path that ends here, ``subtree`` all paths below."""
+    """A node of the table. ``exact`` is the route of its path, ``subtree`` the route of all paths below."""
 
     __slots__ = ("any", "endings", "exact", "literal", "subtree")
 
@@ -181,7 +181,7 @@ class _Node:
         return self.any
 
     def next(self, segment: str) -> "_Node | None":
-        """Return the node for ``segment`` of a path."""
+        """Return the node for a segment of a path, or None."""
         literal = self.literal.get(segment)
         if literal is not None:
             return literal

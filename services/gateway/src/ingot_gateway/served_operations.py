@@ -1,4 +1,4 @@
-"""Operations that can be called: those of each service whose paths the gateway routes to it.
+"""Operations that can be called: operations of services whose paths the gateway routes to the service.
 
 `/version`, which many clients request first, is derived from them. So only ids are requested: building all
 descriptions takes a fifth of the start of `ingot up`. If a service does not respond, its last response is
@@ -30,9 +30,9 @@ class ServedOperations:
         self._update: asyncio.Task[None] | None = None
 
     async def ids(self, own: Callable[[], OperationIds]) -> frozenset[str]:
-        """Return the ids of all operations. ``own`` lists those of the gateway.
+        """Return the ids of all operations. ``own`` returns the operations of the gateway itself.
 
-        The first call waits for a slow service, later calls do not.
+        The first call waits up to 10 s for a slow service, later calls 1 s.
         """
         if time.monotonic() >= self._valid_until:
             if self._update is None or self._update.done():

@@ -10,7 +10,7 @@ HEADER_NAME = "^[A-Za-z0-9-]{1,64}$"
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """Settings of the gateway, in addition to those of every service."""
+    """Settings of the gateway, in addition to the settings of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 3000
     identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (

@@ -1,8 +1,8 @@
 """The services behind the gateway: over a socket, or in the same process. Bodies are streamed.
 
-The gateway forwards no framing. It reads a short body first and writes its Content-Length; other bodies are
-chunked. For chunked bodies a header of its own has the announced length. With it a service can reject a large
-body early.
+The gateway forwards no framing. It reads a short body first and sends it with a Content-Length. Other bodies
+are sent in chunks, with the announced length in a separate header. So a service can reject a large body
+early.
 """
 
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ class UpstreamRequest(NamedTuple):
 class Upstream(Protocol):
     """A service behind the gateway. ``forward`` sends its response through the exchange.
 
-    It raises BadGateway if the service fails, Unavailable if it cannot be reached.
+    ``forward`` raises BadGateway if the service fails, and Unavailable if it cannot be reached.
     """
 
     async def forward(self, request: UpstreamRequest, exchange: ProxiedExchange) -> None: ...
@@ -60,7 +60,7 @@ class Upstream(Protocol):
 
 
 class HttpUpstream:
-    """A service behind a socket. ``origin`` waits for a service that restarts."""
+    """A service that is reached over a socket. ``origin`` waits for a service that restarts."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin, self._pipes = origin, Pipes()
@@ -108,13 +108,16 @@ class HttpUpstream:
 
 
 def _has_short_body(headers: Headers) -> bool:
-    """Return whether a response has a length for which the server sends its head with the body."""
+    """True if the response has a Content-Length so short that the server sends its head with the body."""
     length = next((value for name, value in headers if name.lower() == b"content-length"), None)
     return length is not None and int(length) <= SHORT_BODY_OF_RESPONSE
 
 
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
-    """Send a body that bypasses this process except for its beginning. Raises ClientDisconnected."""
+    """Send a body through pipes, without copying it into this process, except for its beginning.
+
+    Raises ClientDisconnected.
+    """
     with pipes.pipe() as pipe:
         while not chunks.is_whole:
             part = await chunks.part(pipe)
@@ -128,9 +131,11 @@ async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes)
 
 
 async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
-    """Yield the body of the request.
+    """Yield the parts of the request body.
 
-    Raises ClientDisconnected if the client disconnects before its end, and TooLarge.
+    Raises:
+        ClientDisconnected: the client disconnects before the end of the body.
+        TooLarge: the body exceeds its limit.
     """
     more = True
     while more:
@@ -144,7 +149,7 @@ async def _parts(exchange: ProxiedExchange) -> AsyncIterator[bytes]:
 
 
 class AsgiUpstream:
-    """A service in this process, called with all of HTTP except the socket."""
+    """A service in this process. It gets complete HTTP requests, but not through a socket."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -176,7 +181,10 @@ class AsgiUpstream:
 
 
 class OwnRoutes:
-    """The present routes of the gateway. Handlers that later wrap the app are not included."""
+    """The routes of the gateway at the creation of this object.
+
+    Handlers that wrap the app later are not included.
+    """
 
     def __init__(self, app: Litestar) -> None:
         self._app, self._handler = app, app.asgi_handler

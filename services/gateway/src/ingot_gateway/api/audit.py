@@ -1,4 +1,4 @@
-"""The audit logs of all services in one list, for site administrators."""
+"""The audit logs of all services as one list, for site administrators."""
 
 import re
 from urllib.parse import urlencode
@@ -21,8 +21,9 @@ async def list_audit(
 ) -> Response[list[AuditEntry]]:
     """List actions on accounts, tokens, keys, permissions, hooks and protections, latest first.
 
-    `service` is identity, repos, hooks or mail, `actor` a user name, `action` a prefix such as `token.`. The
-    list is not counted: `Link` leads to the next page, by `before` with the id of the last entry.
+    `service` is identity, repos, hooks or mail. `actor` is a user name, and `action` a prefix such as
+    `token.`. The list is not counted. `Link` leads to the next page: its `before` is the id of the last
+    entry.
     """
     if service and service not in SERVICES:
         raise Invalid.field("service", "unknown", f"is none of {', '.join(SERVICES)}")
@@ -40,7 +41,7 @@ async def list_audit(
 def _link(
     request: GatewayRequest, entries: list[AuditEntry], service: str, query: dict[str, str]
 ) -> dict[str, str]:
-    """Return the link to the next page; nothing if this page is not full."""
+    """Return the header with the link to the next page; no header if this page is not full."""
     if len(entries) < int(query["limit"]):
         return {}
     following = {**query, "service": service, "before": entries[-1].id}

@@ -13,7 +13,7 @@ from ingot_gateway.clients.tasks import SERVICES, HttpTasks
 
 
 class Cron(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as reported by one process. Other replicas have other times and numbers."""
+    """A task as reported by one process. Other replicas have other times and other numbers of runs."""
 
     name: str
     schedule: str
@@ -46,7 +46,7 @@ async def list_tasks(request: GatewayRequest) -> Response[list[Cron]]:
     status_code=204,
 )
 async def run_task(request: GatewayRequest, task: str) -> None:
-    """Run a task now. The response is sent when it has ended."""
+    """Run a task now. The response is sent when the task has ended."""
     await request.part(HttpTasks).run(task)
 
 

@@ -40,7 +40,7 @@ class GeneralRepoSettings(msgspec.Struct, frozen=True):
 class GeneralUISettings(msgspec.Struct, frozen=True):
     """Settings of the appearance of pages. The default theme follows the settings of the system.
 
-    There are no custom emojis.
+    Custom emojis do not exist.
     """
 
     default_theme: str = "gitea-auto"
@@ -74,7 +74,7 @@ class NodeInfoServices(msgspec.Struct, frozen=True):
 
 
 class NodeInfoUsage(msgspec.Struct, frozen=True):
-    """Usage statistics without numbers, because those are not public."""
+    """Usage statistics without numbers, because the numbers are not public."""
 
     users: dict[str, int]
 

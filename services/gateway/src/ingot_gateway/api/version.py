@@ -1,4 +1,4 @@
-"""``/version``, which clients use to decide which operations they may call."""
+"""The route ``/version``, which clients use to decide which operations they may call."""
 
 from functools import partial
 from importlib.metadata import version
@@ -29,7 +29,7 @@ async def current(request: GatewayRequest) -> str:
 
 @get("/api/v1/version", policy=anyone(), operation_id="getVersion", tags=["miscellaneous"])
 async def show_version(request: GatewayRequest) -> ServerVersion:
-    """Show the version of this server."""
+    """Get the version of this server."""
     return ServerVersion(await current(request))
 
 

@@ -1,6 +1,6 @@
-"""Files of the API page: Swagger UI as released, the files that start it, and the bar of the site.
+"""Files of the API page: the original files of Swagger UI, the files that start it, and the bar of the site.
 
-Nothing is loaded from other hosts. The names contain a digest of the file, so browsers may cache a file
+The page loads nothing from other hosts. File names contain a digest of the file, so browsers may cache a file
 forever.
 """
 
@@ -49,7 +49,7 @@ FILES = {
 
 
 def page(frame: PageFrame) -> bytes:
-    """Return the page of a site."""
+    """Return the API page with the brand and links of a site."""
     root = frame.root
     bar = (
         f'<header class="bar"><nav aria-label="Site">{frame.brand} '

@@ -1,4 +1,4 @@
-"""Client of the services for their audit logs."""
+"""Client for the audit logs of the services."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Client of services for their public routes: the OpenAPI document, or only the ids of operations."""
+"""Client for the public routes of services: the OpenAPI document, or only the ids of operations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ OperationIds = Mapping[str, Sequence[str]]
 
 
 class HttpDescriptions:
-    """Client for API descriptions. Raises ApiError if a service returns none."""
+    """Client for API descriptions. Raises ApiError if a service does not return its description."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers

@@ -1,4 +1,4 @@
-"""Client of every service for its periodic tasks."""
+"""Client for the periodic tasks of every service."""
 
 from ingot_chassis.errors import NotFound
 from ingot_chassis.operations import TaskReport
