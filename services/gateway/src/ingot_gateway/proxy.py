@@ -160,7 +160,7 @@ class Proxy:
     async def _caller(
         self, credential: Credential | None, proxied: ProxiedUser | None, address: str
     ) -> Caller:
-        """Return the caller of a credential. A session must belong to the ``proxied`` user, if there is one."""
+        """Return the caller of a credential. A session must belong to the ``proxied`` user, if any."""
         if credential is None:
             return ANONYMOUS
         if proxied and credential.session:
