@@ -16,8 +16,8 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(;.*)?")
 class ChunkedBody:
     """A chunked body without trailers (RFC 9112, section 7.1) on a connection that has no other reader.
 
-    ``beginning`` has the bytes that were already read. ``is_whole`` is True when the body is complete, and
-    ``has_surplus`` is True then if other bytes follow it.
+    ``beginning`` has the bytes that were already read. ``is_whole`` is True when the body is complete.
+    Then ``has_surplus`` is True if other bytes follow it.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:

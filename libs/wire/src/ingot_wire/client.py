@@ -67,7 +67,7 @@ class Response:
     def chunks(self) -> ChunkedBody | None:
         """Return the chunked body, to be read instead of ``read_part``; None if the body is not chunked.
 
-        None also if the request was sent without ``in_chunks``.
+        It is also None if the request was sent without ``in_chunks``.
         """
         return self._connection.chunks
 

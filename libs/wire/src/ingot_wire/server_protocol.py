@@ -243,7 +243,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._watch = self.loop.call_later(WATCH_SECONDS, self._watch_client)
 
     def _watch_client(self) -> None:
-        """Close the connection if the client has disconnected, and else check again later.
+        """Close the connection if the client has disconnected; otherwise check again later.
 
         This is needed while requests wait, because nothing is read then.
         """

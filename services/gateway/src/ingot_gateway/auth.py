@@ -79,7 +79,8 @@ class Authenticator:
 
         Raises:
             Denied: the account may not sign in.
-            Unauthenticated: a password without the code of the second factor, if the account has one.
+            Unauthenticated: the code of the second factor is missing, or the account must set one up first.
+            NotFound: the account to act as does not exist.
             Unavailable: identity does not respond.
         """
         key = credential.digest(address)

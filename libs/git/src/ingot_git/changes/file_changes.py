@@ -292,7 +292,7 @@ class TreeEdit:
         return entry
 
     def _folder(self, path: str) -> _Folder:
-        """Return the parent folder of a path. Raises ChangeRefused if a parent is no folder."""
+        """Return the parent folder of a path. Raises ChangeRefused if a parent is not a folder."""
         folder = self._root
         for name in path.split("/")[:-1]:
             if name not in folder.folders:

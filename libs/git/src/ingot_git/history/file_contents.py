@@ -47,7 +47,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The entries of a folder, or a single item that is no folder."""
+    """The entries of a folder, or a single item that is not a folder."""
 
     ref: ResolvedName
     is_folder: bool

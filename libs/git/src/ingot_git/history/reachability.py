@@ -234,7 +234,7 @@ async def outside(
 def _proven(
     repo: pygit2.Repository, tip: str, hidden: list[str], order: Order, most_walked: int
 ) -> list[str] | None:
-    """Return the commits of `only_in`; None if they are too many, or not all are proven."""
+    """Return the commits of `only_in`; None if they are too many, or not all are proven not hidden."""
     start = pygit2.Oid(hex=tip)
     bases: list[pygit2.Oid] = []
     proven: set[pygit2.Oid] = set()

@@ -51,7 +51,7 @@ def outside_newest_tree(
 
 
 async def is_in_history(path: Path, oid: str, *, max_memory: int | None = None) -> bool:
-    """True if a commit of a visible ref has the object (full id). Raises GitFailed, GitTimedOut.
+    """True if the history of a visible ref has the object (full id). Raises GitFailed, GitTimedOut.
 
     ``max_memory``: see `spawn`.
     """
@@ -61,7 +61,7 @@ async def is_in_history(path: Path, oid: str, *, max_memory: int | None = None) 
 async def missing_from_history(
     path: Path, oids: Collection[str], *, tips: Collection[str] | None = None, max_memory: int | None = None
 ) -> set[str]:
-    """Return the objects that no commit of the tips has. Raises GitFailed, GitTimedOut.
+    """Return the objects that the histories of all tips lack. Raises GitFailed, GitTimedOut.
 
     ``tips`` is None for all visible refs. ``max_memory``: see `spawn`.
     """
