@@ -94,7 +94,7 @@ class CreateServerHook(CreateHookOption, kw_only=True):
 class EditHookOption(msgspec.Struct, kw_only=True):
     """A change of a hook. Absent fields keep their values. An empty list of `events` means only push.
 
-    A replaced secret continues to sign next to the new one for a while. If `config.url` changes and no
+    After a change of the secret, both secrets sign for a while. If `config.url` changes and no
     `authorization_header` is given, the header is removed.
     """
 
@@ -142,7 +142,7 @@ def present(request: HooksRequest, row: HookRow) -> Hook:
 
 
 def _authorization(request: HooksRequest, row: HookRow) -> str:
-    """Return the header for callers who may change the hook; empty if another key has sealed it."""
+    """Return the header for callers who may change the hook; empty if it was encrypted with another key."""
     owner, principal = request.resource, request.principal
     if isinstance(owner, Account) and not has_role(principal, principal.organizations.get(owner.id), "owner"):
         return ""

@@ -45,7 +45,10 @@ async def create(
     branch_filter: str,
     authorization: str,
 ) -> HookRow:
-    """Create a hook. Raises Invalid. Raises Conflict at ``MAX_HOOKS``: each event costs a row per hook."""
+    """Create a hook. Raises Invalid.
+
+    Raises Conflict if the owner has ``MAX_HOOKS``, because each event costs a row per hook.
+    """
     hook_type = _valid_type(type_)
     for key in ("url", "content_type"):
         if not config.get(key):

@@ -102,10 +102,10 @@ def sees(access: AccessLevel, event: str) -> bool:
 
 
 def sees_all_repositories(account: Account, membership: Membership | None, event: str) -> bool:
-    """True if a user gets such events of every repository of an organization, including deleted ones.
+    """True if a user gets these events of every repository of an organization, including deleted ones.
 
-    Owners and members of teams with all repositories do. Other members get events of repositories that they
-    can read.
+    True for site administrators, owners, and members of teams with all repositories. Other members get events
+    of repositories that they can read.
     """
     if not account.active or membership is None:
         return account.active and account.admin
@@ -116,7 +116,10 @@ def sees_all_repositories(account: Account, membership: Membership | None, event
 
 
 def _units_of(event: str) -> Sequence[Unit]:
-    """Return the units that a reader of an event must be able to read, all of them. Empty: any unit."""
+    """Return the units that a reader of an event must be able to read, all of them.
+
+    Empty if read access to any unit is enough.
+    """
     return next((units for prefix, units in _UNITS_OF_EVENTS.items() if event.startswith(prefix)), ())
 
 

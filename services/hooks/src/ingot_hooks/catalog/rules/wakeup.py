@@ -20,7 +20,7 @@ class Wakeup:
         self.notified.set()
 
     async def wait(self) -> None:
-        """Return after ``notify``, or after ``POLL_SECONDS``."""
+        """Wait for ``notify``, at most ``POLL_SECONDS``."""
         await wait_for(self.notified, POLL_SECONDS)
 
 

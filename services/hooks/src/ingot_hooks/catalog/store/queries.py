@@ -62,7 +62,7 @@ class HookRow(RecipientRow):
 
 
 class SequenceRow(TypedRow):
-    """The last number that a hook was given for a repository."""
+    """The last sequence number of a hook for a repository."""
 
     hook_id: int
     repository_id: int

@@ -27,7 +27,7 @@ class LagMonitor:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def measure(self) -> None:
-        """Return the seconds since the oldest due delivery was due; 0 if none is due."""
+        """Set the metric to the seconds since the oldest due delivery was due; 0 if none is due."""
         async with self._db.read() as db:
             since = await deliveries.due_since(db)
         LAG.set((now() - since).total_seconds() if since is not None else 0.0)

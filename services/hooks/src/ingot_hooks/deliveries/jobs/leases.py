@@ -32,7 +32,7 @@ class Leases:
         self._ending: set[int] = set()
 
     async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
-        """Claim those deliveries of ``numbers`` that are free. Return the rows in the order of ``numbers``.
+        """Claim the free deliveries among ``numbers``. Return their rows in the order of ``numbers``.
 
         A lease is renewed only after the commit, because the claim may have failed.
         """

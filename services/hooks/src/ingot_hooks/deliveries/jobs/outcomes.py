@@ -104,7 +104,7 @@ class OutcomeRecorder:
             self._write_task = asyncio.create_task(self._write())
 
     async def flush(self) -> None:
-        """Return when all outcomes that were added so far are written, or their leases have ended."""
+        """Wait until all outcomes added so far are written, or their leases have expired."""
         if self._write_task is not None:
             await asyncio.wait({self._write_task})
 
@@ -127,7 +127,7 @@ class OutcomeRecorder:
     async def _write_or_keep(self, batch: list[Outcome]) -> list[Outcome]:
         """Write all of ``batch`` at once or, if that fails, each outcome alone.
 
-        Return the unwritten ones whose lease is still valid.
+        Return the unwritten outcomes whose lease is still valid.
         """
         try:
             await self._write_batch(batch)

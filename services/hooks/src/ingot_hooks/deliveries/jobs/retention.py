@@ -17,7 +17,10 @@ class Retention:
         self._db, self._age = database, timedelta(days=settings.retention_days)
 
     async def step(self) -> int:
-        """Delete every delivery that is older than the retention time. Return their number."""
+        """Delete all deliveries in a final state that are older than the retention time.
+
+        Return their number.
+        """
         count = 0
         async with self._db.exclusive("hooks retention") as is_ours:
             while is_ours:

@@ -61,7 +61,7 @@ class EndpointSlots:
 
 
 class EndpointSlotsByName:
-    """The slots of endpoints by name: those in use, and some that were used recently."""
+    """The slots of endpoints by name: of endpoints in use, and of some recently used endpoints."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency

@@ -14,7 +14,7 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo
 async def redeliver(tx: Tx, hook_id: int, delivery_id: str) -> DeliveryRow:
     """Send one delivery again, under its id.
 
-    Raises NotFound, or Conflict before its first attempt and during one.
+    Raises NotFound. Raises Conflict before the first attempt and during an attempt.
     """
     if await store.get(tx, hook_id, delivery_id) is None:
         raise NotFound

@@ -87,7 +87,7 @@ _CLAIM = PreparedWrite(
 
 
 async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
-    """Claim those deliveries of ``numbers`` that are free. Return the rows in the order of ``numbers``."""
+    """Claim the free deliveries among ``numbers``. Return their rows in the order of ``numbers``."""
     if not numbers:
         return []
     await take_order_from_indexes(db)
@@ -104,7 +104,10 @@ class _ClaimedLane(TypedRow):
 
 
 async def _without_shared_lanes(db: Executor, rows: Sequence[DeliveryRow]) -> Sequence[DeliveryRow]:
-    """Release deliveries of lanes whose first ones another worker claimed at the same moment."""
+    """Release deliveries of lanes in which another worker has claimed a delivery at the same moment.
+
+    Return the other rows.
+    """
     if not rows:
         return rows
     own = [row.number for row in rows]

@@ -115,9 +115,10 @@ def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> Prepa
 
 
 def _due_of_others() -> PreparedQuery[HiddenDelivery]:
-    """Return a query for deliveries of endpoints that are not ``full``, and for the last due delivery of all.
+    """Return a query for due deliveries of endpoints that are not ``full``.
 
-    It searches the ``MAX_DEPTH`` oldest.
+    It searches the ``MAX_DEPTH`` oldest due deliveries. It also returns the last of them, which shows that
+    more deliveries may follow.
     """
     depth: ColumnElement[int] = literal_column(str(MAX_DEPTH))
     names = ("number", "hook_id", "repository_id", "endpoint")
@@ -157,7 +158,10 @@ def _lane_heads() -> PreparedQuery[LaneRow]:
     steps = select(next_lane(after).label("following"), *no_head).cte("steps", recursive=True)
 
     def of_head(name: str) -> ScalarSelect[object]:
-        """Return a subquery. A join planned for an empty table would read the whole table."""
+        """Return a subquery for a column of the lane's first delivery.
+
+        It is not a join, because a join planned for an empty table would read the whole table.
+        """
         return (
             select(head.c[name])
             .where(head.c.number == steps.c.following)
@@ -256,8 +260,8 @@ async def find_due(db: Executor, limit: int, limits: ClaimLimits) -> DueDeliveri
     """Find up to ``limit`` due deliveries. This only reads, in a transaction.
 
     A lane with a running delivery is skipped, which keeps the order per repository. The limit per endpoint
-    prevents that one endpoint takes all claims. Two processes that claim at the same time may exceed it
-    together. The time to find a delivery does not depend on the number of others in its lane.
+    prevents one endpoint from taking all claims. Concurrent processes may exceed the limit together. The time
+    to find a delivery does not depend on the length of its lane.
     """
     await take_order_from_indexes(db)
     at = now()

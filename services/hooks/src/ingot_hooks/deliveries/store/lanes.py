@@ -1,8 +1,8 @@
 """Lookups in one lane that read no other lanes, whatever PostgreSQL's planner chooses.
 
 Statistics may be from a moment without running deliveries. Then each partial index seems to have one row. The
-index of due deliveries has the order of the table, so it seems the cheapest for everything. So a lookup
-requests an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
+index of due deliveries has the order of the table, so it seems the cheapest for every lookup. Therefore a
+lookup requests an order that only the right index has, and ``take_order_from_indexes`` forbids sorting.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ TURN = ("next_attempt_at", "number")
 class IsOfLane(Condition):
     """True if a row is in a lane.
 
-    It is a range on PostgreSQL, because equal columns would allow any order by them.
+    On PostgreSQL it is a range. With equalities, the planner would ignore these columns in ORDER BY.
     """
 
     def __init__(

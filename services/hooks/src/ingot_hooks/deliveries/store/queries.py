@@ -124,7 +124,10 @@ _ADD = PreparedWrite(
 
 
 async def add(db: Executor, rows: Sequence[NewDelivery]) -> None:
-    """Queue deliveries that are due at once. An existing one for the same hook and event does not change."""
+    """Queue deliveries that are due at once.
+
+    An existing delivery of the same hook and event does not change.
+    """
     await _ADD.each(db, [{**row, "next_attempt_at": now(), "created_at": now()} for row in rows])
 
 
@@ -164,7 +167,7 @@ async def end_pending(
 
 
 async def move_pending(db: Executor, hook_id: int) -> None:
-    """Move the pending deliveries of a hook to the present endpoint of the hook.
+    """Move the pending deliveries of a hook to the current endpoint of the hook.
 
     A running delivery gets the new endpoint when its outcome is recorded.
     """

@@ -26,7 +26,7 @@ from ingot_hooks.catalog.store.tables import metadata
 
 
 class DeliveryState(StrEnum):
-    """The state of a delivery. A worker has a lease for a ``running`` one.
+    """The state of a delivery. A worker has a lease for a ``running`` delivery.
 
     The last three states are final, until a redelivery.
     """

@@ -173,7 +173,10 @@ async def _read_start(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _words(error: Exception) -> str:
-    """Return our own text for the error: the other side's text may be the greeting of any server."""
+    """Return a fixed text for the error.
+
+    The endpoint's own text is not used, because it may be the greeting of any server.
+    """
     match error:
         case ssl.SSLCertVerificationError():
             verification = getattr(error, "certificate_error", error)  # aiohttp's has the one of ssl

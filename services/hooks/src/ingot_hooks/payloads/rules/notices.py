@@ -61,7 +61,7 @@ BRANCHES, TAGS = "refs/heads/", "refs/tags/"
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """A notice of an event for the hooks of a repository, and for those of the organization ``owner_id``.
+    """A notice of an event for the hooks of a repository, and for the hooks of the organization ``owner_id``.
 
     Users and organizations never share an id, so ``owner_id`` finds no hooks if the owner is a user. ``kind``
     is the part of the family ``event``. Branch filters are matched with ``branch``, which is empty for a tag
@@ -163,7 +163,7 @@ def notices_of_issue(event: IssueChanged) -> list[Notice]:
 def notices_of_comment(event: CommentChanged) -> list[Notice]:
     """Return the notice of a comment.
 
-    A comment on a line is a review comment, because its id is not that of an `issue_comment`.
+    A comment on a line is a review comment. Its id is not an id of an `issue_comment`.
     """
     payload = IssueCommentPayload(
         secret="",
@@ -351,7 +351,7 @@ def example_repository(owner: User, public_url: str, at: datetime) -> Repository
 def notice_of_test(repository: Repository, sender: User, tip: BranchTip, public_url: str) -> Notice:
     """Return a test push: the branch has the same commit before and after it.
 
-    As in Gitea, the payload contains that commit; for a branch without commits it contains none.
+    As in Gitea, the payload contains that commit. For a branch without commits it contains none.
     """
     commits = [tip.commit] if tip.commit is not None else []
     compared = f"{public_url}{repository.full_name}/compare/{tip.sha}...{tip.sha}"

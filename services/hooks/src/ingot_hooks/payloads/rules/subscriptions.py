@@ -15,7 +15,7 @@ _KINDS_BY_ACTION = {(part.of, action): part.name for part in PARTS for action in
 
 
 def _subscribed_names(kind: str) -> frozenset[str]:
-    """Return the names that subscribe to a kind: its own, and those of the kinds that include it."""
+    """Return the names that subscribe to a kind: its own name, and the names of kinds that include it."""
     names = {kind, f"{kind}_only"} if kind in EVENTS else {kind}
     while kind in _WHOLE:
         kind = _WHOLE[kind]
@@ -32,7 +32,7 @@ def subscribed_events(names: Sequence[str]) -> list[str]:
 
 
 def is_subscribed(events: Sequence[str], branch_filter: str, *, kind: str, branch: str) -> bool:
-    """Return True if a hook with these settings gets events of this kind: a family or a part of one.
+    """Return True if a hook with these settings gets events of this kind: a family or its part.
 
     The name of a family includes all its parts. ``branch`` is empty for an event that has no branch.
     """
