@@ -37,10 +37,10 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class AccessTokens:
-    """Gets access tokens, and keeps the last one until it expires."""
+    """Requests access tokens, and caches the last one until it expires."""
 
     def __init__(self, endpoint: TokenEndpoint, *, seconds: float) -> None:
-        """Use an endpoint. ``seconds`` is its longest silence."""
+        """Use an endpoint. ``seconds`` is the timeout of a request."""
         self._endpoint, self._seconds = endpoint, seconds
         self._refresh = endpoint.refresh
         self._token: tuple[str, float] | None = None
@@ -53,7 +53,7 @@ class AccessTokens:
         return bool(self._endpoint.url)
 
     def forget(self, token: str) -> None:
-        """Drop the token, which a server has refused, unless a newer one has replaced it."""
+        """Drop a token that a server has rejected, unless a newer token has replaced it."""
         if self._token is not None and self._token[0] == token:
             self._token, self._failed = None, True
 
@@ -74,7 +74,7 @@ class AccessTokens:
             return token.access_token
 
     async def _request(self) -> _Token:
-        """Return the answer of the token endpoint. Raises TokenError."""
+        """Return the response of the token endpoint. Raises TokenError."""
         import aiohttp  # so other sites start without it
 
         endpoint = self._endpoint

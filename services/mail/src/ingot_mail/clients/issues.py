@@ -14,7 +14,7 @@ class HttpIssues:
         self._peer = peer
 
     async def notice(self, issue_id: int, account_id: int, source: NoticeSource) -> IssueNotice:
-        """Return the notice in its present state, if the user may read it now."""
+        """Return the notice in its current state, if the user may read it now."""
         query = urlencode(
             {
                 "user": account_id,
@@ -27,9 +27,9 @@ class HttpIssues:
         return await self._peer.get(f"/internal/issues/{issue_id}/notice?{query}", IssueNotice)
 
     async def reply(self, issue_id: int, key: str, body: str, principal_token: str) -> int:
-        """Store a comment by the principal, unless the key has one. Return its id.
+        """Store a comment by the principal, unless the key already has a comment. Return its id.
 
-        Raises Denied or Invalid if it is refused.
+        Raises Denied or Invalid if it is rejected.
         """
         path, reply = f"/internal/issues/{issue_id}/replies", ReplyByMail(key=key, body=body)
         try:

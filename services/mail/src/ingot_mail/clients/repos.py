@@ -7,7 +7,10 @@ from ingot_contracts.repos.repositories import RepositoryAccess
 
 
 class HttpRepos:
-    """Repos through its internal API. What does not exist, or is hidden from the caller, is NotFound."""
+    """Client of repos' internal API.
+
+    Raises NotFound for objects that are missing or hidden from the caller.
+    """
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -23,7 +26,10 @@ class HttpRepos:
         return await self._peer.get(path, AccessLevel)
 
     async def release(self, repository_id: int, release_id: int) -> PublishedRelease:
-        """A published release as it is now. Raises Unavailable if repos runs an older release."""
+        """Return the current state of a published release.
+
+        Raises Unavailable if repos runs an older release.
+        """
         try:
             path = f"/internal/repositories/{repository_id}/releases/{release_id}"
             return await self._peer.get(path, PublishedRelease)

@@ -1,1 +1,1 @@
-"""The mailbox that takes replies: polled by IMAP, next to the pipe of a mail server."""
+"""The mailbox that receives replies, polled by IMAP. A mail server can also post them (``replies.api``)."""

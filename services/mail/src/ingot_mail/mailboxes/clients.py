@@ -1,6 +1,6 @@
 """One connection to the mailbox (IMAP, RFC 3501). Calls block, and run in one thread at a time.
 
-A mail is read without a mark. A mark is set after the mail was received.
+Fetching a mail does not mark it as seen. It is marked after it was received.
 """
 
 import imaplib
@@ -61,14 +61,14 @@ class MailboxConnection:
             )
 
     def list_unseen(self) -> list[str]:
-        """Return the UIDs of mails that were not received yet, oldest first. Raises MailboxError."""
+        """Return the UIDs of mails that are not marked as seen, oldest first. Raises MailboxError."""
         uids = self._command("SEARCH", "UNSEEN", "UNDELETED")[0]
         return sorted(uids.decode().split() if isinstance(uids, bytes) else [], key=int)
 
     def fetch(self, uid: str) -> bytes | None:
-        """Return a mail, without a mark; None if it was removed. Raises MailboxError.
+        """Return a mail without marking it as seen; None if it was removed. Raises MailboxError.
 
-        A mail that is larger than the limit is cut one byte after it, so the receiver refuses it.
+        A mail that is larger than the limit is cut one byte after it, so the receiver rejects it.
         """
         most = self._settings.reply_max_bytes + 1
         data = self._command("FETCH", uid, f"(BODY.PEEK[]<0.{most}>)")
@@ -125,7 +125,7 @@ class MailboxConnection:
             ) from error
 
     def _sign_in_by_token(self, imap: imaplib.IMAP4, token: str) -> None:
-        """Sign in by OAUTHBEARER (RFC 7628), or by XOAUTH2 for servers that only know its forerunner."""
+        """Sign in by OAUTHBEARER (RFC 7628), or by XOAUTH2 on servers that only support its predecessor."""
         settings = self._settings
         if "AUTH=OAUTHBEARER" in imap.capabilities:
             user = settings.imap_user.replace("=", "=3D").replace(",", "=2C")

@@ -1,7 +1,7 @@
-"""Polls the mailbox: one leased job, so one process of all polls at a time.
+"""Polls the mailbox. The poll is one leased job, so only one process polls at a time.
 
 A mail is marked after it was received. If the process dies in between, the mail is received again, and its
-reply is known then. A mail that fails delays no others: the next poll begins with those. A failed poll is one
+reply is recognized. A failed mail does not delay others: the next poll receives it last. A failed poll is one
 line in the log, and the next attempts wait longer.
 """
 
@@ -68,8 +68,8 @@ class MailboxPoller:
     async def poll(self) -> None:
         """Receive all mails that were not received yet. Raises MailboxError, ApiError, DBAPIError, OSError.
 
-        A mail that is over the limit of its sender stays. It is fetched again after an hour, or by another
-        process.
+        A mail that exceeds the limit of its sender stays in the mailbox. It is fetched again after an hour,
+        or by another process.
         """
         token = await self._token()
         connection = MailboxConnection(self._settings)
@@ -93,9 +93,10 @@ class MailboxPoller:
             raise MailboxError(f"{error}; check INGOT_MAIL_IMAP_OAUTH_URL and the client") from error
 
     async def _receive_all(self, connection: MailboxConnection, uids: Sequence[str]) -> None:
-        """Receive mails, those that failed before last. Raises the first error at the end.
+        """Receive mails, and those last that failed before. Raises the first error at the end.
 
-        Several failures in a row end it earlier: then a service or the server does not answer.
+        After ``MOST_FAILURES`` failures in a row no more mails are received, because a service or the server
+        is down.
         """
         since = now() - DEFERRAL
         listed = {*uids}

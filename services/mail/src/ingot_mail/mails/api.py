@@ -37,7 +37,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResendFailedMails(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to send failed mails again. `since` is compared with the times at which they were queued."""
+    """A request to send failed mails again. `since` is compared with the times at which mails were queued."""
 
     since: datetime
 

@@ -18,5 +18,5 @@ class MailComponents:
     notified: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self) -> None:
-        """Return when mails may be due, after ``POLL_SECONDS`` at the latest."""
+        """Wait until mails may be due, at most ``POLL_SECONDS``."""
         await wait_for(self.notified, POLL_SECONDS)

@@ -25,7 +25,7 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo
 
 
 def next_attempt_at(attempts: int, at: datetime, jitter: float) -> datetime | None:
-    """Return the time of the attempt after ``attempts`` failed ones; None if none is left.
+    """Return the time of the next attempt after ``attempts`` failed attempts; None if none is left.
 
     ``jitter``, from -1 to 1, shifts the time by up to a tenth of the pause.
     """

@@ -156,7 +156,7 @@ async def began_at(db: Executor) -> datetime:
 
 
 async def add(db: Executor, rows: Sequence[NewMail]) -> int:
-    """Queue mails. Return the number of new ones. An existing mail of the event and person stays."""
+    """Queue mails. Return the number of new ones. An existing mail of the same event and person stays."""
     if not rows:
         return 0
     values = [

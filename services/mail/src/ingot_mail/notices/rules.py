@@ -28,9 +28,9 @@ class Notice(NamedTuple):
 async def queue(
     db: Executor, envelope: Envelope, notice: Notice, people: Sequence[NotifiedPerson], *, key: str = ""
 ) -> int:
-    """Queue a notice for those of these people who want it. Return the number of new mails.
+    """Queue a notice for the people who want it. Return the number of new mails.
 
-    Events with the same ``key`` queue one mail for each person; the default key is that of the event.
+    Events with the same ``key`` queue one mail for each person. The default key is the key of the event.
     """
     if not people:
         return 0
@@ -45,7 +45,7 @@ async def queue(
 
 
 async def queue_always(db: Executor, envelope: Envelope, notice: Notice, account_id: int) -> int:
-    """Queue a notice whatever the person's choices are. Return the number of new mails."""
+    """Queue a notice regardless of the person's preferences. Return the number of new mails."""
     planned = Plan(now(), "")
     return await store.add(db, [_new_mail(envelope, notice, account_id, "", planned)])
 

@@ -1,4 +1,4 @@
-"""The rules for a person's notices: which ones, at which time; and signed links to unsubscribe."""
+"""Rules for the notices that a person gets: selection, time, and signed links to unsubscribe."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """A person and a repository whose mails they get."""
+    """A person, and a repository about which the person gets mails."""
 
     account_id: int
     repository_id: int
@@ -58,7 +58,10 @@ def plan(frequency: Frequency, at: datetime) -> Plan | None:
 
 
 class UnsubscribeLinks:
-    """Signs and verifies tokens of links to unsubscribe. They never expire, because mails do not either."""
+    """Signs and verifies tokens of links to unsubscribe.
+
+    They never expire, because mails do not expire either.
+    """
 
     def __init__(self, key: str, public_url: str) -> None:
         self._key, self._root = key.encode(), public_url.rstrip("/") + "/"

@@ -1,4 +1,4 @@
-"""SQL for preferences of a person: general ones, and those for one repository."""
+"""SQL for preferences of a person: general preferences, and preferences for one repository."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -52,7 +52,7 @@ class PreferenceRow(TypedRow):
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices of a person, for one repository or in general. The defaults are those of a new person."""
+    """The preferences of a person, for one repository or in general. The defaults apply to new persons."""
 
     account_id: int
     repository_id: int = EVERYWHERE
@@ -79,7 +79,10 @@ def _choices(row: PreferenceRow) -> Choices:
 async def list_effective(
     db: Executor, account_ids: Collection[int], repository_id: int
 ) -> Mapping[int, Choices]:
-    """Return the choices of each person that apply to a repository: its own, else the general ones."""
+    """Return the choices of each person that apply to a repository.
+
+    They are the choices for the repository or, without these, the general choices.
+    """
     statement = (
         select(*_COLUMNS)
         .where(

@@ -1,1 +1,1 @@
-"""Replies by mail: reading them, and passing them to issues as comments."""
+"""Replies by mail: parsing them, and passing them to issues as comments."""

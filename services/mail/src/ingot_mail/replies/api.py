@@ -16,7 +16,7 @@ MOST_BYTES = 50_000_000
 
 
 class ReceivedMail(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a mail. `reason` is empty for a stored one."""
+    """The outcome of a mail. `reason` is empty for a stored reply."""
 
     outcome: Outcome
     reason: str

@@ -11,9 +11,9 @@ LEAST_KEY_LENGTH = 20
 
 @dataclass(frozen=True)
 class ReplyComponents:
-    """Components of replies. ``receive`` is None if this site takes no replies.
+    """Components of replies. ``receive`` is None if this site accepts no replies.
 
-    ``key`` is the secret of the mail server; empty: it may not post mails.
+    ``key`` is the secret of the mail server. If it is empty, no mail server may post mails.
     """
 
     receive: Callable[[bytes], Awaitable[Received]] | None

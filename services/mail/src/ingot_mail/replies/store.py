@@ -1,4 +1,4 @@
-"""The table of replies, and its SQL. A row is a message for a signed address; its text is not kept."""
+"""The table of replies, and its SQL. A row is a message to a signed address, without its text."""
 
 from datetime import datetime, timedelta
 
@@ -26,13 +26,13 @@ reply = Table(
 
 
 class RefusalRow(TypedRow):
-    """The reason for which a reply was refused; empty for a stored one."""
+    """The reason why a reply was rejected; empty for a stored reply."""
 
     refusal: str
 
 
 class NewReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of a reply. ``comment_id`` is 0 for a refused one, ``refusal`` is the reason."""
+    """The columns of a reply. ``comment_id`` is 0 for a rejected reply, and ``refusal`` is the reason."""
 
     key: str
     account_id: int
@@ -42,12 +42,12 @@ class NewReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_refusal(db: Executor, key: str) -> RefusalRow | None:
-    """Return what became of a reply; None for a new one."""
+    """Return the outcome of a reply; None for a new reply."""
     return await fetch_first(db, select(reply.c.refusal).where(reply.c.key == key), RefusalRow)
 
 
 async def add(db: Executor, row: NewReply) -> bool:
-    """Record what became of a reply. Return False if it was recorded before."""
+    """Record the outcome of a reply. Return False if it was already recorded."""
     statement = (
         insert(db, reply).values(**msgspec.structs.asdict(row), received_at=now()).on_conflict_do_nothing()
     )
@@ -55,7 +55,10 @@ async def add(db: Executor, row: NewReply) -> bool:
 
 
 async def count_since(db: Executor, account_id: int, age: timedelta, *, without: str) -> int:
-    """Return the number of replies of an account within the last ``age``, without those of one refusal."""
+    """Return the number of replies of an account within the last ``age``.
+
+    Replies with the refusal ``without`` are not counted.
+    """
     statement = select(func.count()).where(
         reply.c.account_id == account_id, reply.c.received_at > now() - age, reply.c.refusal != without
     )

@@ -1,7 +1,7 @@
 """Signed reply addresses: each is for one person and one issue, until a day.
 
-A local part may be changed to lower case on its way, and has at most 64 octets (RFC 5321). The token is
-therefore base32 and 48 characters long.
+A mail server may change a local part to lower case. A local part has at most 64 octets (RFC 5321). The token
+is therefore base32 and 48 characters long.
 """
 
 import base64
@@ -40,7 +40,7 @@ class ReplyTarget(NamedTuple):
 
 
 class ReplyAddresses:
-    """Signs and reads reply addresses. Without the setting there are none."""
+    """Signs and verifies reply addresses. Without the setting there are none."""
 
     def __init__(self, settings: Settings) -> None:
         if not _TEMPLATE.fullmatch(settings.reply_address):
@@ -63,7 +63,7 @@ class ReplyAddresses:
         return bool(self._domain)
 
     def sign(self, account_id: int, issue_id: int, at: datetime) -> str:
-        """Return the address for replies to a mail of this time; empty without the setting."""
+        """Return the address for replies to a mail that is sent at ``at``; empty without the setting."""
         if not self.is_on:
             return ""
         day = (at + self._life - _FIRST_DAY).days + 1
@@ -86,9 +86,9 @@ class ReplyAddresses:
         return self.is_on and self._pattern.fullmatch(address) is not None
 
     def removed_from(self, text: str) -> str:
-        """Return the text without reply addresses, which are secrets of their persons.
+        """Return the text without reply addresses, because an address is a secret of its person.
 
-        Tokens are found wherever they stand, also over several lines of a quote.
+        Tokens are found anywhere in the text, also if a quote wraps them over several lines.
         """
         text = self._pattern.sub("…", text)
         pieces, place = [], 0
@@ -98,9 +98,9 @@ class ReplyAddresses:
         return "".join([*pieces, text[place:]])
 
     def _signed(self, run: re.Match[str]) -> Iterator[tuple[int, int]]:
-        """Yield the positions of the tokens of this site in a run of their characters.
+        """Yield the positions of this site's tokens in a run of base32 characters.
 
-        A token begins at any character. So the run is decoded from each of the first 8.
+        A token may begin at any character. So the run is decoded from each of its first 8 characters.
         """
         positions = [run.start() + at for at, character in enumerate(run[0]) if character in _ALPHABET]
         characters = "".join(run.string[place] for place in positions).upper()

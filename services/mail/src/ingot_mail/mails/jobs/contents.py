@@ -1,4 +1,4 @@
-"""Fetches the content of a mail when it is sent, with the present recipient, access and texts."""
+"""Fetches the content of a mail when it is sent, with the current recipient, access and texts."""
 
 from typing import NamedTuple
 

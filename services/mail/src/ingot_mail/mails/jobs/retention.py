@@ -22,7 +22,7 @@ class Retention:
         self._db, self._age = database, timedelta(days=settings.retention_days)
 
     async def step(self) -> int:
-        """Delete every mail that is older than the retention time. Return their number."""
+        """Delete all finished mails that are older than the retention time. Return their number."""
         count = 0
         async with self._db.exclusive("mail retention") as is_ours:
             while is_ours:
@@ -35,7 +35,7 @@ class Retention:
 
 
 async def measure_lag(database: Database) -> None:
-    """Set the metric ``ingot_mail_lag_seconds``."""
+    """Set the metric ``ingot_mail_lag_seconds``: the longest wait of a due mail, 0 if none is due."""
     async with database.read() as db:
         waiting = await store.get_waiting(db, now())
     LAG.set((now() - waiting.since).total_seconds() if waiting.since is not None else 0.0)

@@ -145,7 +145,7 @@ class MailWorker:
         await self._send([one.row for one in due], recipient, content, links)
 
     async def _due(self, row: MailRow) -> _Due | None:
-        """Return the mail with its present content. Cancel it and return None if it must not be sent."""
+        """Return the mail with its current content. Cancel it and return None if it must not be sent."""
         if row.kind in BY_CHOICE and not await self._is_chosen(row):
             await self._end([row], MailState.CANCELLED, "the recipient does not want it any more")
             return None
@@ -234,7 +234,7 @@ class MailWorker:
         )
 
     async def _return(self, rows: Sequence[MailRow], reason: str) -> None:
-        """Release the mails for a later attempt. The present attempt does not count."""
+        """Release the mails for a later attempt. The current attempt does not count."""
         for row in rows:
             values = {
                 "state": MailState.PENDING,
@@ -254,7 +254,7 @@ class MailWorker:
         log.info("mail", id=rows[0].id, kind=rows[0].kind, outcome=outcome, error=values["error"] or None)
 
     def _reply_to(self, row: MailRow) -> str:
-        """Return the address for replies: of a notice about one issue, and not of a digest."""
+        """Return the address for replies to a notice about one issue; empty for other mails and digests."""
         if row.kind not in (MailKind.ISSUE, MailKind.CHECK) or row.digest:
             return ""
         return self._addresses.sign(row.account_id, row.subject_id, now())

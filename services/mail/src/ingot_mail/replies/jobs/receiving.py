@@ -1,9 +1,9 @@
 """Receives mails: verifies the signed address and the sender, and passes the text to issues as a comment.
 
-The header shows both. The rest of a mail is parsed only if they are right, and one mail at a time.
+The header contains both. The rest of a mail is parsed only if they are valid, and one mail at a time.
 
-The signed address is the secret: it shows that the sender has a mail of this site. The sender's address must
-be a confirmed one of the same person. Access is checked by issues, at this time.
+The signed address is the secret: it proves that the sender has a mail of this site. The sender's address must
+be a confirmed address of the same person. issues checks the access when it stores the comment.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ RECEIVED = Counter("ingot_mail_received_total", "Incoming mails, by what became 
 
 
 class Receiver:
-    """Receives one mail at a time. A mail that comes again gets the outcome of the first time."""
+    """Receives one mail at a time. A mail that is received again gets its first outcome."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Receiver:
         self._parsing = asyncio.Lock()
 
     async def receive(self, content: bytes) -> Received:
-        """Return what became of the mail.
+        """Return the outcome of the mail.
 
-        Raises ApiError or DBAPIError if a service or the database does not answer. Then the mail must be
-        received again. Any other error is the mail's: it would come again in the same way, so it is ignored.
+        Raises ApiError, DBAPIError or OSError for a temporary failure. The mail must then be received again.
+        Any other error would repeat for the same mail. It is logged, and the mail is ignored.
         """
         try:
             received = await self._receive(content)

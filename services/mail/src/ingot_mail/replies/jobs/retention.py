@@ -11,7 +11,7 @@ MARGIN = timedelta(days=1)
 
 
 class ReplyRetention:
-    """Deletes replies whose addresses have expired: such a message is refused if it comes again."""
+    """Deletes replies whose addresses have expired. Such a message is rejected if it is received again."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._db, self._age = database, timedelta(days=settings.reply_days) + MARGIN

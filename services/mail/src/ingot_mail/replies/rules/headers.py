@@ -1,6 +1,6 @@
-"""Reading of the header of an incoming mail, before anything else of it. Nothing in it is trusted.
+"""Parsing of the header of an incoming mail, before the rest of the mail. Nothing in it is trusted.
 
-The header is small, and read as it stands: the parser of addresses takes the square of their number.
+Recipients are not parsed, because the time of the address parser grows with the square of their number.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ def read_header(content: bytes, most_bytes: int) -> MailHeader:
 
 
 def with_newlines(content: bytes) -> bytes:
-    """Return the content with the line breaks of Unix."""
+    """Return the content with Unix line breaks."""
     return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
@@ -65,7 +65,7 @@ def _unfolded(value: str) -> str:
 
 
 def _sender(values: Sequence[str]) -> str:
-    """Return the address of the sender; empty unless there is exactly one."""
+    """Return the address of the sender; empty unless there is exactly one valid address."""
     if len(values) != 1 or len(values[0]) > MOST_SENDER_CHARACTERS:
         return ""
     header = policy.default.header_factory("From", values[0])
@@ -80,7 +80,7 @@ def _first(values: dict[str, list[str]], name: str) -> str:
 
 
 def _automatic(values: dict[str, list[str]]) -> str:
-    """Return the reason if a program wrote the mail, and answers could loop; otherwise an empty text."""
+    """Return the reason if a program wrote the mail, and answers could loop; otherwise ""."""
     submitted = _first(values, "auto-submitted").partition(";")[0].strip().lower()
     if submitted not in ("", "no"):
         return "it has Auto-Submitted"

@@ -1,6 +1,6 @@
-"""The text of an HTML mail. Each character is looked at a bounded number of times, and no tree is built.
+"""The text of an HTML mail. Each character is examined a bounded number of times, and no tree is built.
 
-A tree of hostile HTML can take the square of its length.
+A tree of hostile HTML can take time that grows with the square of its length.
 """
 
 import html
@@ -69,7 +69,7 @@ def _break_line(lines: _Lines, name: str, *, is_end: bool) -> None:
 
 
 def _after(content: str, tag: re.Match[str]) -> int:
-    """Return the place after the tag or comment; the end of the content if it does not end."""
+    """Return the place after the tag or comment; the end of the content if it is not closed."""
     if tag[0] == "<!--":
         end = content.find("-->", tag.end())
         return end + 3 if end >= 0 else len(content)

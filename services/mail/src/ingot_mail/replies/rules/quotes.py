@@ -1,6 +1,6 @@
-"""Cutting of quotes, signatures and forwarded originals from the text of a reply.
+"""Removal of quotes, signatures and forwarded originals from the text of a reply.
 
-Each line is looked at a bounded number of times, and only its beginning, so hostile texts cost no more.
+Only the beginning of each line is examined, a bounded number of times, so hostile texts cost no more.
 """
 
 import re
@@ -45,10 +45,11 @@ _DEVICE = re.compile(
 
 
 def cut_quotes(text: str) -> str:
-    """Return what the sender wrote.
+    """Return the text that the sender wrote.
 
-    A quote with an introduction is cut, and everything after an introduction without a quote. So is a quote
-    at the end. Quotes between the sender's own lines stay: they are the context of an answer.
+    A quote with an introduction is removed. After an introduction without a quote, everything is removed. A
+    quote at the end is removed, too. Quotes between the sender's own lines stay: they are the context of an
+    answer.
     """
     lines = text.split("\n")
     own_lines: list[str] = []
@@ -90,7 +91,7 @@ def _is_header_block(lines: Sequence[str], place: int) -> bool:
 
 
 def _after_introduction(lines: Sequence[str], place: int) -> int | None:
-    """Return the place after the introduction of a quote that begins here; None if none does."""
+    """Return the place after the introduction of a quote at ``place``; None without an introduction."""
     first = lines[place].strip()[:MOST_LOOKED_AT]
     has_opening = _OPENING.match(first) is not None
     if _is_quoted(first) or not (has_opening or "@" in first):

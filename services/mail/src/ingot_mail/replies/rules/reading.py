@@ -1,4 +1,4 @@
-"""Reading of the text of an incoming mail. Nothing in it is trusted."""
+"""Parsing of the text of an incoming mail. Nothing in it is trusted."""
 
 import codecs
 import re
@@ -29,7 +29,7 @@ _NO_TEXT_CODECS = frozenset(("idna", "punycode", "undefined", "unicode-escape", 
 
 
 class _Limits(Compat32):
-    """The policy for parsing. It keeps headers as they are, and refuses long ones about contents."""
+    """The policy for parsing. It keeps headers as they are, and rejects long content headers."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -53,7 +53,7 @@ class _Counter:
 
 
 class _Part(Message):
-    """A part of a mail. The parser asks for the boundary when it opens a multipart, however it is written."""
+    """A part of a mail. It counts multiparts: the parser requests the boundary when it opens one."""
 
     def __init__(self, policy: Policy, counter: _Counter) -> None:
         super().__init__(policy)
@@ -67,7 +67,7 @@ class _Part(Message):
 
 
 def read_text(content: bytes) -> str:
-    """Return what the sender of the mail wrote, without quotes; it may be empty. Raises UnreadableError."""
+    """Return the text that the sender wrote, without quotes; it may be empty. Raises UnreadableError."""
     content = with_newlines(content)
     if content.count(b"\n") > MOST_LINES:
         raise UnreadableError(f"it has more than {MOST_LINES:,} lines")
@@ -101,7 +101,10 @@ def _text_of(message: Message) -> str:
 
 
 def _texts(message: Message) -> Iterator[Message]:
-    """Yield the texts that are not attachments. There are no more parts and levels than the limits allow."""
+    """Yield the text parts that are not attachments.
+
+    The parser has limited the number of parts and levels.
+    """
     if message.get_content_maintype() == "text":
         if message.get_content_disposition() != "attachment":
             yield message
@@ -134,7 +137,7 @@ def _clean(text: str) -> str:
 
 
 def _unwrapped(text: str, *, deletes_space: bool) -> str:
-    """Join the lines of a flowed text (RFC 3676) that its sender's program wrapped."""
+    """Join the lines of a flowed text (RFC 3676) that the sender's program wrapped."""
     joined: list[list[str]] = []
     is_open = False
     for raw in text.split("\n"):

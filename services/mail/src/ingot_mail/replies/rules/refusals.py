@@ -1,4 +1,7 @@
-"""Mails about refused replies. They go to the person of the signed address, never to the sender's address."""
+"""Mails about rejected replies.
+
+They go to the person of the signed address, never to the sender's address.
+"""
 
 import uuid
 
@@ -13,7 +16,10 @@ from ingot_mail.replies.store import NewReply
 
 
 async def refuse(db: Executor, row: NewReply) -> None:
-    """Queue a mail with the reason. It is sent only if the person may read the issue at that time."""
+    """Queue a mail with the reason of the rejection.
+
+    It is sent only if the person may then read the issue.
+    """
     mail = NewMail(
         id=str(uuid.uuid4()),
         event_id=row.key[:36],
