@@ -47,7 +47,10 @@ _T = TypeVar("_T")
 
 
 class Answer(NamedTuple, Generic[_T]):
-    """``links`` has the queries of the URLs in the header Link, by relation (RFC 8288)."""
+    """A decoded response.
+
+    ``links`` has the queries of the URLs in the header Link, by relation (RFC 8288).
+    """
 
     value: _T
     headers: Mapping[str, str]
@@ -86,7 +89,7 @@ class SourceHttp:
 
     @asynccontextmanager
     async def open_file(self, address: str) -> AsyncIterator[tuple[AsyncIterator[bytes], int | None]]:
-        """Open the file at an address of any server: its chunks, and its length if the server says it.
+        """Open the file at an address of any server. Yield its chunks, and its length in bytes or None.
 
         Raises SourceFailed, SourceBusy.
         """
@@ -99,9 +102,10 @@ class SourceHttp:
             yield _chunks(response), response.content_length
 
     async def _require_allowed(self, url: URL) -> None:
-        """Judge the address in a URL, once for each session. Raises AddressFailed.
+        """Raise AddressFailed unless the host of a URL may be reached. It is checked once for each session.
 
-        aiohttp asks its resolver, which judges every connection, only about names.
+        Only IP addresses are checked here. aiohttp passes only names to its resolver, which checks every
+        connection.
         """
         place = (url.raw_host or "", url.port or 0)
         if is_ip_address(place[0]) and place not in self._allowed:
@@ -112,7 +116,7 @@ class SourceHttp:
     async def _follow(
         self, url: URL, headers: Mapping[str, str], seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Open the successful response behind redirects, for ``seconds``."""
+        """Open the successful response after redirects. Each request times out after ``seconds``."""
         for _ in range(MOST_REDIRECTS + 1):
             await self._require_allowed(url)
             sent = {"User-Agent": "Ingot", **headers}
@@ -151,9 +155,9 @@ async def open_source_http(
         root: an http or https URL.
         egress: checks every address.
         own_servers: rejects the addresses of Ingot's own servers.
-        headers: those of requests to the host of ``root``, with its credentials.
+        headers: the headers of requests to the host of ``root``, with its credentials.
         memory: earlier answers of this source to the owner of the credentials.
-        authorities: a PEM file of certificate authorities, added to those of the system.
+        authorities: a PEM file of certificate authorities, added to the authorities of the system.
         resolve: resolves host names.
     """
     addresses = JudgedAddresses(egress, own_servers, resolve)
@@ -162,7 +166,10 @@ async def open_source_http(
 
 
 async def each(requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Return the answers of requests in order. The first failure ends the other requests, and is raised."""
+    """Return the results of requests in order.
+
+    The first failure cancels the other requests, and is raised.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in requests]
@@ -173,7 +180,7 @@ async def each(requests: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Turn errors of requests into SourceFailed."""
+    """Convert errors of requests inside the block to SourceFailed."""
     try:
         yield
     except AddressFailed as error:
@@ -187,7 +194,7 @@ def _faults() -> Iterator[None]:
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the chunks of a file. The server may be silent for ``REQUEST_SECONDS``."""
+    """Yield the chunks of a file. Raises SourceFailed if the server sends nothing for ``REQUEST_SECONDS``."""
     with _faults():
         while True:
             async with asyncio.timeout(REQUEST_SECONDS):
@@ -211,7 +218,7 @@ def _links(response: aiohttp.ClientResponse) -> dict[str, str]:
 
 
 async def _require_success(response: aiohttp.ClientResponse) -> None:
-    """Raise SourceBusy if the answer is about a limit, and SourceFailed if it is another failure."""
+    """Raise SourceBusy if the response reports a rate limit, and SourceFailed for any other failure."""
     status, headers = response.status, response.headers
     if status == 200:
         return

@@ -182,8 +182,8 @@ async def open_lfs_remote(
         own_servers: rejects the addresses of Ingot's own servers.
         home: the URL of the remote. Only its scheme, host and port receive ``secrets``.
         secrets: user name and password.
-        count: called with the size of each received part. An exception of it ends the run.
-        authorities: a PEM file of certificate authorities, added to those of the system.
+        count: called with the size of each received part. If it raises, the run ends.
+        authorities: a PEM file of certificate authorities, added to the authorities of the system.
         resolve: resolves host names.
     """
     addresses = JudgedAddresses(egress, own_servers, resolve)

@@ -1,4 +1,4 @@
-"""Lists of sources whose pages name the next one in the header Link (RFC 8288)."""
+"""Lists of sources. Each page has the URL of the next page in the header Link (RFC 8288)."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class ListPage(NamedTuple):
-    """A page of a list. ``place`` is the query that the page before names, empty for the first."""
+    """A page of a list. ``place`` is the query of its link on the previous page; empty for the first page."""
 
     path: str
     query: Query
@@ -33,12 +33,12 @@ class ListPage(NamedTuple):
 
 
 def source_page(items: Sequence[Listed], following: str, **fields: Any) -> SourcePage:
-    """Return the page with the objects of a list. ``fields`` are others of ``SourcePage``."""
+    """Return the page with the objects of a list. ``fields`` are further fields of ``SourcePage``."""
     return SourcePage(size=len(items), first=items[0].id if items else 0, following=following, **fields)
 
 
 class LinkedPages:
-    """A reader of lists, with a few requests at once. Paths are below the root of the API.
+    """A reader of lists, with a few parallel requests. Paths are below the root of the API.
 
     Only the query of a link is used, so a source cannot name another host.
     """
@@ -52,7 +52,10 @@ class LinkedPages:
             return await self._http.get(path, query, answer)
 
     async def optional(self, path: str, answer: type[_T], absent: _T) -> _T:
-        """Return the value of an answer, or ``absent`` if the source lacks it. Raises like ``get``."""
+        """Return the value of an answer, or ``absent`` if the source lacks it.
+
+        Raises the errors of ``get``.
+        """
         try:
             return (await self.get(path, answer)).value
         except SourceFailed as error:
@@ -61,7 +64,10 @@ class LinkedPages:
             return absent
 
     async def page(self, where: ListPage, answer: type[list[_T]]) -> tuple[list[_T], str]:
-        """Return the objects of a page, and the place of the next one. Raises like ``get``."""
+        """Return the objects of a page, and the place of the next page. Raises the errors of ``get``.
+
+        The place is empty after the last page.
+        """
         query = where.place or {**where.query, "per_page": where.size}
         items, _, links = await self.get(where.path, answer, query)
         following = links.get("next", "")
@@ -70,7 +76,7 @@ class LinkedPages:
         return items, following
 
     async def all(self, path: str, answer: type[list[_T]], query: Query | None = None) -> list[_T]:
-        """Return the objects of all pages. Raises like ``get``."""
+        """Return the objects of all pages. Raises the errors of ``get``."""
         items, where = list[_T](), ListPage(path, query or {})
         for _ in range(MOST_INNER_PAGES):
             page, following = await self.page(where, answer)
@@ -83,7 +89,10 @@ class LinkedPages:
     async def addresses(
         self, people: AbstractSet[PersonKey], read: Callable[[PersonKey], Awaitable[str | None]]
     ) -> dict[PersonKey, str]:
-        """Return the addresses that people show on their profiles, each read once. Raises like ``read``."""
+        """Return the addresses that people show on their profiles; empty for people who show none.
+
+        ``read`` is called for each person whose address is not cached. Raises the errors of ``read``.
+        """
         memory = self._http.memory
 
         async def look_up(person: PersonKey) -> None:
@@ -96,9 +105,9 @@ class LinkedPages:
         return {person: memory.addresses.get(person, "") for person in people}
 
     async def count(self, path: str, query: Query) -> int | None:
-        """Return the number of objects, or None if the source does not say it. Raises like ``get``.
+        """Return the number of objects, or None if the source does not return it.
 
-        It is the number of the last page with one object each.
+        It is the number of the last page, with one object per page. Raises the errors of ``get``.
         """
         items, headers, links = await self.get(path, list[msgspec.Raw], {**query, "per_page": 1})
         total = headers.get("X-Total") or parse_qs(links.get("last", "")).get("page", [""])[0]

@@ -1,7 +1,7 @@
-"""Memory of one source in a process: answers by their ETags, and the addresses of users.
+"""A cache for one source in a process: responses by URL with their ETags, and the addresses of users.
 
-A page that a limit ends is read again from its beginning. GitHub does not count a request whose answer did
-not change (RFC 9110, section 13.1.2). So the second reading gets further than the first.
+A page that a rate limit interrupts is read again from its beginning. GitHub does not count a request whose
+response did not change (RFC 9110, section 13.1.2). So the second attempt gets further than the first.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ MOST_ADDRESSES = 10_000
 
 
 class CachedAnswer(NamedTuple):
-    """A decoded answer. ``links`` has the queries of the header Link by relation."""
+    """A cached response. ``links`` has the queries of the header Link by relation."""
 
     etag: str
     headers: Mapping[str, str]
@@ -25,7 +25,7 @@ class CachedAnswer(NamedTuple):
 
 
 class SourceMemory:
-    """The memory, of a bounded size. Answers that were not used for longest are forgotten first."""
+    """The cache, of a bounded size. Responses that were stored first are evicted first."""
 
     def __init__(self) -> None:
         self._answers, self._bytes = OrderedDict[str, CachedAnswer](), 0
@@ -47,7 +47,7 @@ class SourceMemory:
             self._bytes -= len(self._answers.popitem(last=False)[1].body)
 
     def remember_address(self, person: PersonKey, address: str) -> None:
-        """Remember the address of a person. Those that were not used for longest are forgotten first."""
+        """Cache the address of a person. The least recently used address is evicted first."""
         self.addresses.pop(person, None)
         self.addresses[person] = address
         if len(self.addresses) > MOST_ADDRESSES:

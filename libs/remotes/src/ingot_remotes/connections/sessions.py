@@ -35,7 +35,10 @@ class AddressFailed(Exception):
 
 
 class JudgedAddresses(AbstractResolver):
-    """A resolver that returns only addresses that egress allows and that are not Ingot's own."""
+    """A resolver that rejects a host unless all its addresses are allowed.
+
+    Egress must allow an address, and it must not be one of Ingot's own.
+    """
 
     def __init__(self, egress: Egress, own_servers: OwnServers, resolve: Resolve) -> None:
         self._egress, self._own_servers, self._resolve = egress, own_servers, resolve
@@ -43,7 +46,7 @@ class JudgedAddresses(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Resolve a host. Raises AddressFailed."""
+        """Return the addresses of a host. Raises AddressFailed."""
         del family
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -65,7 +68,7 @@ class JudgedAddresses(AbstractResolver):
 async def open_session(addresses: JudgedAddresses, authorities: str) -> AsyncIterator[aiohttp.ClientSession]:
     """Open a session that stores no cookies and no addresses, and adds no headers of its own.
 
-    ``authorities`` is a PEM file of certificate authorities, added to those of the system.
+    ``authorities`` is a PEM file of certificate authorities, added to the authorities of the system.
     """
     tls = await asyncio.to_thread(_trust, authorities)
     async with aiohttp.ClientSession(
@@ -80,7 +83,7 @@ async def open_session(addresses: JudgedAddresses, authorities: str) -> AsyncIte
 
 
 def place_of(url: URL) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port. Credentials for one such place are never sent to another."""
+    """Return scheme, host and port of a URL. Credentials are sent only if all three are equal."""
     return url.scheme, url.raw_host, url.port
 
 

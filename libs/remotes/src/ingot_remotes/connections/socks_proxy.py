@@ -1,9 +1,9 @@
 """A SOCKS 5 proxy on loopback for git. It connects only to addresses that egress allows.
 
-Git resolves names and connects by itself. So git may only use this proxy (RFC 1928), and sends the name to
-it. This works for http, https, git and ssh. Each job gets a ticket (RFC 1929) for one host and port. For each
+Git resolves names and connects by itself. So git must use this proxy (RFC 1928), and sends the name to it.
+This works for http, https, git and ssh. Each job gets a ticket (RFC 1929) for one host and port. For each
 connection the name is resolved, and every address is checked. The proxy connects only to a checked address.
-The ticket counts received bytes and has the time of the last one.
+The ticket counts received bytes, and records the time of the last byte.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class SocksProxy:
     async def refusal(self, host: str, port: int) -> str:
         """Return the reason to reject ``host``.
 
-        Empty if one of its addresses is allowed, or if the name cannot be resolved now.
+        Empty if all its addresses are allowed, or if the name cannot be resolved now.
         """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):

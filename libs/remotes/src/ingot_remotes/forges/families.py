@@ -1,6 +1,6 @@
 """Families of sources: a module for each API.
 
-A further one is a module, and an entry here and in ``SOURCES``.
+To add a family, add a module, and an entry here and in ``SOURCES``.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,16 +24,20 @@ from ingot_remotes.interface.source import Kind, Source
 
 
 class Family(NamedTuple):
-    """An API.
+    """A family of forges with the same API.
 
-    ``address_of`` reads the URL of a repository. ``api_root`` returns the root of the API of a site.
-    ``open`` returns the repository. It gets the offset of its pull requests, or None, and a time or None.
-    Issues, pull requests and comments that did not change since then are left out, where the API can do it.
-    ``open_organization`` gets the name of one. Below ``heads`` git has heads of pull requests by number.
-    ``token_scheme`` stands before a token (RFC 9110, section 11.4). Only
-    ``with_passwords`` are user names and passwords sent; otherwise the password is a token, too.
-    ``headers`` are sent with each request. ``file_links`` finds files in texts. ``costs`` are about the
-    requests for an object of each kind.
+    - ``address_of`` parses the URL of a repository.
+    - ``api_root`` returns the root of the API of a site.
+    - ``open`` returns the repository. Its last arguments are the offset of its pull requests, and a time.
+      Both may be None. Issues, pull requests and comments that did not change since that time are omitted,
+      where the API supports this.
+    - ``open_organization`` returns the organization with a name.
+    - ``heads`` is the ref folder with the heads of pull requests by number.
+    - ``token_scheme`` is the authentication scheme of a token (RFC 9110, section 11.4).
+    - ``with_passwords``: the API accepts user names and passwords. Otherwise a password is sent as a token.
+    - ``headers`` are sent with each request.
+    - ``file_links`` returns the pattern of links to files in texts.
+    - ``costs`` estimates the requests for an object of each kind.
     """
 
     address_of: Callable[[str], Address]

@@ -1,8 +1,8 @@
 """Gitea as a source, with Forgejo, Gogs and Ingot, which share its API.
 
-https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with the issues; they are left out.
-Lists of Gitea do not tell which objects have reactions, so each object needs a request. Ingot has a list of
-reactions to many objects.
+https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with the issues, where they are
+omitted. Gitea's lists do not show which objects have reactions, so each object needs a request. Ingot has a
+list of the reactions to many objects.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ OPTIONAL: tuple[Kind, ...] = ("times", "dependencies", "releases")
 
 
 class _Size(TypedDict):
-    """Fields of ``SourcePage``."""
+    """The fields of ``SourcePage`` that describe the page."""
 
     size: int
     first: int
@@ -143,7 +143,7 @@ class _Reactions(NamedTuple):
 
 
 class GiteaRepository:
-    """A repository of a Gitea."""
+    """A repository of a Gitea, Forgejo, Gogs or Ingot."""
 
     def __init__(self, http: SourceHttp, owner: str, name: str, *, is_gogs: bool = False) -> None:
         self._http, self._is_gogs = http, is_gogs
@@ -156,13 +156,13 @@ class GiteaRepository:
         return 0
 
     async def settings(self) -> SourceSettings:
-        """Return the settings. A Gogs has no topics. Raises SourceFailed, SourceBusy."""
+        """Return the settings. Gogs has no topics. Raises SourceFailed, SourceBusy."""
         repository = await self._optional("", RepositoryAnswer) or RepositoryAnswer()
         topics = None if self._is_gogs else await self._optional("/topics", TopicsAnswer)
         return settings_of(repository, (topics and topics.topics) or [])
 
     async def rules(self) -> SourceRules:
-        """Return the rules for branches and tags, if the owner of the token may see them.
+        """Return the rules for branches and tags; none if the owner of the token may not see them.
 
         Raises SourceFailed, SourceBusy.
         """
@@ -196,7 +196,10 @@ class GiteaRepository:
         return self._http.open_file(url)
 
     async def count(self, kind: Kind) -> int | None:
-        """Return the number of objects, which only Gogs does not say. Raises SourceFailed, SourceBusy."""
+        """Return the number of objects; None if the server (Gogs) does not return it.
+
+        It is 0 for an optional kind that the server lacks or hides. Raises SourceFailed, SourceBusy.
+        """
         if kind not in OPTIONAL:
             return (await self._read(kind, 1, list[msgspec.Raw], size=1))[1]
         if self._is_gogs:
@@ -209,7 +212,7 @@ class GiteaRepository:
             return 0
 
     async def page(self, kind: Kind, place: str) -> SourcePage:
-        """Return a page. Its place is its number. Raises SourceFailed, SourceBusy."""
+        """Return a page. Its place is the number of the page. Raises SourceFailed, SourceBusy."""
         number = int(place or "1")
         if kind in OPTIONAL:
             return await self._optional_page(kind, number)
@@ -255,7 +258,7 @@ class GiteaRepository:
         )
 
     async def _comments(self, number: int) -> SourcePage:
-        """Return a page of comments. Those on pull requests came with them, unless they are newer."""
+        """Return a page of comments. Comments on pull requests were read with them, except newer comments."""
         comments, total = await self._read("comments", number, list[CommentAnswer])
         of_issues = [one.id for one in comments if one.issue_url or self._is_gogs]
         reactions = await self._reactions([], of_issues)
@@ -266,7 +269,7 @@ class GiteaRepository:
         )
 
     async def _optional_page(self, kind: Kind, number: int) -> SourcePage:
-        """Return a page of data that the source may not have, or hide from the owner of the token."""
+        """Return a page of an optional kind. It is empty if the source lacks the kind or hides it."""
         if self._is_gogs:
             return SourcePage(size=0)
         try:
@@ -308,7 +311,7 @@ class GiteaRepository:
         )
 
     async def _user(self, login: str) -> UserAnswer:
-        """Return a user with the address that it shows; one without an id if there is none."""
+        """Return a user with the public address. If the user does not exist, return a user without an id."""
         try:
             async with self._slots:
                 return (await self._http.get(f"/users/{quote(login, safe='')}", {}, UserAnswer)).value
@@ -318,7 +321,7 @@ class GiteaRepository:
             return UserAnswer()
 
     async def _details(self, pull: PullAnswer) -> "PullDetails":
-        """Return what belongs to a pull request."""
+        """Return the attachments, comments and reviews of a pull request. Gogs has none."""
         if self._is_gogs:
             return PullDetails()
         comments = await self._all(f"/issues/{pull.number}/comments", list[CommentAnswer])
@@ -336,7 +339,7 @@ class GiteaRepository:
         )
 
     async def _reactions(self, numbers: Sequence[int], comment_ids: Sequence[int]) -> _Reactions:
-        """Return the reactions to issues and comments: from the list, or else object by object."""
+        """Return the reactions to issues and comments. Without Ingot's list, each object needs a request."""
         if self._is_gogs or not (numbers or comment_ids):
             return _Reactions({}, {})
         if _REACTIONS not in self._http.memory.absent:
@@ -379,7 +382,7 @@ class GiteaRepository:
     async def _all(
         self, path: str, answer: type[list[_T]], filters: Mapping[str, str] | None = None
     ) -> list[_T]:
-        """Return the objects of all pages. Some sources answer every page with all of them."""
+        """Return the objects of all pages. Some sources return all objects on every page."""
         items: list[_T] = []
         for number in range(1, MOST_INNER_PAGES + 1):
             query: dict[str, str | int] = {**(filters or {}), "page": number, "limit": PAGE_SIZE}
@@ -395,7 +398,10 @@ class GiteaRepository:
     async def _read(
         self, kind: Kind, number: int, answer: type[list[_T]], *, size: int = 0
     ) -> tuple[list[_T], int | None]:
-        """Return the objects of a page, and how many there are in all if the source says so."""
+        """Return the objects of a page, and the number of all objects.
+
+        The number is None if the source does not return it.
+        """
         query = {**_QUERIES[kind], "page": number, "limit": size or _SIZES.get(kind, PAGE_SIZE)}
         items, headers, _ = await self._http.get(self._path + _PATHS[kind], query, answer)
         if len(items) > MOST_OBJECTS:
@@ -405,12 +411,12 @@ class GiteaRepository:
 
 
 def _or_null(answer: type[_T]) -> type[_T | None]:
-    """Return the type of an answer that Gitea spells null if it is empty."""
+    """Return the type of an answer that may be null, because Gitea returns null for an empty list."""
     return cast("type[_T | None]", answer | None)
 
 
 def _size(items: Sequence[Listed], total: int | None, number: int) -> _Size:
-    """Return the fields of a page. An empty page is the last one: sources may make pages shorter."""
+    """Return the fields of a page. Only an empty page is the last page: sources may shorten pages."""
     following = str(number + 1) if items else ""
     return {"size": len(items), "first": items[0].id if items else 0, "following": following, "total": total}
 

@@ -1,4 +1,4 @@
-"""Answers of Gitea's API, and what they are in an import."""
+"""Answers of Gitea's API, and their conversion for an import."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -203,7 +203,7 @@ class TopicsAnswer(msgspec.Struct):
 
 
 class RepositoryAnswer(msgspec.Struct):
-    """The settings of a repository that an import keeps. Older sources do not have all of them."""
+    """The settings of a repository that an import copies. Older sources do not have all of them."""
 
     description: str | None = ""
     website: str | None = ""
@@ -309,7 +309,7 @@ class ReleaseAnswer(msgspec.Struct):
 def person_of(
     user: UserAnswer | None, original: str | None = "", original_id: int | None = 0
 ) -> ImportedPerson:
-    """Return a person. A text that was imported into the source keeps the name that it has there."""
+    """Return a person. For a text that the source itself has imported, it is the original author."""
     if original:
         return ImportedPerson(name=original, source_id=original_id or 0)
     return ImportedPerson(name=user.login, source_id=user.id) if user else ImportedPerson()
@@ -497,7 +497,7 @@ def time_of(time: TimeAnswer) -> ImportedTime:
 
 
 def _fields(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> dict[str, Any]:
-    """Return the fields that issues and pull requests have in common."""
+    """Return the fields that issues and pull requests share."""
     return {
         "source_id": issue.id,
         "number": issue.number,

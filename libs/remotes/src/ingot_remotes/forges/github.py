@@ -1,6 +1,6 @@
 """GitHub as a source, with GitHub Enterprise.
 
-Facts are from the description of the REST API, version 2022-11-28: https://docs.github.com/rest
+Based on the description of the REST API, version 2022-11-28: https://docs.github.com/rest
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -75,7 +75,7 @@ COSTS: Mapping[Kind, float] = {
 
 
 def api_root(site: str) -> str:
-    """Return the root of the API of a site. That of github.com has a host of its own."""
+    """Return the root of a site's API. The API of github.com has its own host."""
     parts = urlsplit(site)
     return (
         "https://api.github.com" if parts.hostname in ("github.com", "www.github.com") else f"{site}/api/v3"
@@ -98,7 +98,7 @@ class GithubRepository:
         return settings_of(await self._pages.optional(self._path, RepositoryAnswer, RepositoryAnswer()))
 
     async def rules(self) -> SourceRules:
-        """Return no rules: those of GitHub have no counterpart here."""
+        """Return no rules: GitHub's rules have no counterpart here."""
         return SourceRules()
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
@@ -106,9 +106,9 @@ class GithubRepository:
         return self._http.open_file(url)
 
     async def count(self, kind: Kind) -> int | None:
-        """Return the number of objects. Raises SourceFailed, SourceBusy.
+        """Return the number of objects, or None if it is unknown. Raises SourceFailed, SourceBusy.
 
-        Issues are counted with pull requests: their list has both.
+        The number of issues includes pull requests, because their list has both.
         """
         if kind not in _LISTS:
             return 0
@@ -116,7 +116,7 @@ class GithubRepository:
         return await self._pages.count(where.path, where.query)
 
     async def page(self, kind: Kind, place: str) -> SourcePage:
-        """Return a page. Its place is the query of a link. Raises SourceFailed, SourceBusy."""
+        """Return a page. Its place is the query of its link. Raises SourceFailed, SourceBusy."""
         readers: Mapping[Kind, Callable[[ListPage], Awaitable[SourcePage]]] = {
             "labels": self._labels,
             "milestones": self._milestones,
@@ -189,7 +189,7 @@ class GithubRepository:
         )
 
     async def _details(self, number: int) -> PullDetails:
-        """Return a pull request with what belongs to it. Its list lacks half of its fields."""
+        """Return a pull request with its comments, reviews and reactions. A list lacks half of its fields."""
         path = f"{self._path}/pulls/{number}"
         pull = (await self._pages.get(path, PullAnswer)).value
         comments = list[CommentAnswer]()

@@ -1,4 +1,4 @@
-"""Answers of GitHub's REST API, version 2022-11-28, and what they are in an import.
+"""Answers of GitHub's REST API, version 2022-11-28, and their conversion for an import.
 
 https://docs.github.com/rest?apiVersion=2022-11-28
 """
@@ -70,7 +70,7 @@ class BlockerCounts(msgspec.Struct):
 
 
 class _IssueFields(msgspec.Struct):
-    """Fields that issues and pull requests have in common."""
+    """Fields that issues and pull requests share."""
 
     id: Id
     number: Number
@@ -155,7 +155,10 @@ class ReviewAnswer(msgspec.Struct):
 
 
 class LineCommentAnswer(msgspec.Struct):
-    """A comment on a line. ``line`` is null if later commits changed it, both are null for a whole file."""
+    """A comment on a line, or on a whole file, which has neither ``line`` nor ``original_line``.
+
+    ``line`` is null if later commits changed the line.
+    """
 
     id: Id
     path: str
@@ -178,7 +181,7 @@ class NumberedIssue(msgspec.Struct):
 
 
 class RepositoryAnswer(msgspec.Struct):
-    """A repository. Only writers see the switches for merges."""
+    """A repository. Only users with write access see its merge settings."""
 
     topics: list[str] = []
     description: str | None = ""
@@ -233,7 +236,10 @@ class ReleaseAnswer(msgspec.Struct):
 
 
 class PullDetails(msgspec.Struct, frozen=True):
-    """A pull request and what belongs to it. ``reactions_to_comments`` are in the order of comments."""
+    """A pull request with its comments and reviews.
+
+    ``reactions_to_comments`` are in the order of comments.
+    """
 
     pull: PullAnswer
     reactions: list[ReactionAnswer]
@@ -284,7 +290,7 @@ def issue_of(issue: IssueAnswer, reactions: Sequence[ReactionAnswer]) -> Importe
 
 
 def pull_of(details: PullDetails) -> ImportedPull:
-    """Return a pull request. GitHub does not tell the merge base."""
+    """Return a pull request. GitHub does not return the merge base."""
     pull = details.pull
     base, head, is_merged = pull.base, pull.head, pull.merged_at is not None
     return ImportedPull(
@@ -312,7 +318,7 @@ def pull_of(details: PullDetails) -> ImportedPull:
 
 
 def _reviews(details: PullDetails) -> list[ImportedReview]:
-    """Return the reviews with their comments. A comment without a review becomes a review of its own."""
+    """Return the reviews with their comments. A comment without a review becomes a separate review."""
     head_sha = details.pull.head.sha
     submitted = [one for one in details.reviews if one.state in STATES and one.submitted_at is not None]
     ids = {one.id for one in submitted}
@@ -356,7 +362,7 @@ def _reviews(details: PullDetails) -> list[ImportedReview]:
 
 
 def _line_comment(comment: LineCommentAnswer, commit_sha: str) -> ImportedLineComment:
-    """Return a comment. It stands at the line of the newest commit, or at its first one if that changed."""
+    """Return a comment at its line in the newest commit; at its original line if later commits changed it."""
     is_current = comment.line is not None
     line = (comment.line if is_current else comment.original_line) or 1
     commit = comment.commit_id if is_current else comment.original_commit_id or comment.commit_id
@@ -390,7 +396,7 @@ def comment_of(
 
 
 def release_of(release: ReleaseAnswer) -> SourceRelease:
-    """Return a release. Files whose upload has not ended are left out."""
+    """Return a release. Files whose upload is not finished are omitted."""
     return SourceRelease(
         author=person_of(release.author),
         tag_name=release.tag_name,

@@ -1,6 +1,6 @@
-"""GitLab as a source. Merge requests get numbers of their own (``pull_offset``).
+"""GitLab as a source. Merge requests get other numbers here (``pull_offset``).
 
-Facts are from the documentation of the REST API, version 4, of GitLab 18: https://docs.gitlab.com/api/rest/
+Based on the documentation of the REST API, version 4, of GitLab 18: https://docs.gitlab.com/api/rest/
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ def api_root(site: str) -> str:
 
 
 def offset_above(highest: int) -> int:
-    """Return the number that is added to numbers of merge requests: a power of ten above those of issues.
+    """Return the offset for numbers of merge requests: a power of ten above the highest issue number.
 
     It leaves room for a tenth more issues.
     """
@@ -80,7 +80,7 @@ def offset_above(highest: int) -> int:
 
 
 class GitlabRepository:
-    """A project of GitLab. ``pull_offset`` is that of the import, or None before it is known."""
+    """A project of GitLab. ``pull_offset`` is the offset of the import, or None before it is known."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class GitlabRepository:
         self._path = f"/projects/{quote(path, safe='')}"
 
     async def pull_offset(self) -> int:
-        """Return the number that is added to those of merge requests. Raises SourceFailed, SourceBusy."""
+        """Return the offset for numbers of merge requests. Raises SourceFailed, SourceBusy."""
         query: Query = {"scope": "all", "state": "all", "order_by": "created_at", "sort": "desc"}
         issues, _ = await self._pages.page(ListPage(f"{self._path}/issues", query), list[NumberedIssue])
         return offset_above(max((one.iid for one in issues), default=0))
@@ -106,7 +106,7 @@ class GitlabRepository:
         return SourceSettings(topics=project.topics or [], description=project.description or "")
 
     async def rules(self) -> SourceRules:
-        """Return no rules: those of GitLab have no counterpart here."""
+        """Return no rules: GitLab's rules have no counterpart here."""
         return SourceRules()
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
@@ -114,14 +114,14 @@ class GitlabRepository:
         return self._http.open_file(url)
 
     async def count(self, kind: Kind) -> int | None:
-        """Return the number of objects. Raises SourceFailed, SourceBusy."""
+        """Return the number of objects, or None if it is unknown. Raises SourceFailed, SourceBusy."""
         if kind not in _LISTS:
             return 0
         where = self._where(kind, "")
         return await self._pages.count(where.path, where.query)
 
     async def page(self, kind: Kind, place: str) -> SourcePage:
-        """Return a page. Its place is the query of a link. Raises SourceFailed, SourceBusy."""
+        """Return a page. Its place is the query of its link. Raises SourceFailed, SourceBusy."""
         readers: Mapping[Kind, Callable[[ListPage], Awaitable[SourcePage]]] = {
             "labels": self._labels,
             "milestones": self._milestones,
@@ -153,7 +153,10 @@ class GitlabRepository:
         return source_page(releases, following, addresses=addresses, releases=converted)
 
     async def _issues(self, where: ListPage) -> SourcePage:
-        """Return a page of issues that all readers may see, below the numbers of merge requests."""
+        """Return a page of issues.
+
+        Confidential issues, and issues with numbers above the offset, are omitted.
+        """
         issues, following = await self._pages.page(where, list[IssueAnswer])
         shown = [
             one for one in issues if not one.confidential and (not self._offset or one.iid <= self._offset)
@@ -212,7 +215,10 @@ class GitlabRepository:
         )
 
     async def _awards(self, path: str, notes: Sequence[NoteAnswer]) -> list[list[AwardAnswer]]:
-        """Return the reactions to an issue, and to each of its notes unless there are too many."""
+        """Return the reactions to an issue or merge request, and to each of its notes.
+
+        With more than ``MOST_NOTES`` notes, reactions to notes are omitted.
+        """
         paths = [path, *(f"{path}/notes/{note.id}" for note in notes)]
         if len(notes) > MOST_NOTES:
             return [await self._awards_at(path), *([] for _ in notes)]

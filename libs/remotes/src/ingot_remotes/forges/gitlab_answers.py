@@ -1,7 +1,7 @@
-"""Answers of GitLab's REST API, version 4, and what they are in an import.
+"""Answers of GitLab's REST API, version 4, and their conversion for an import.
 
-https://docs.gitlab.com/api/rest/ (of GitLab 18). Confidential issues and internal notes are left out: here
-every reader of the repository would see them.
+https://docs.gitlab.com/api/rest/ (of GitLab 18). Confidential issues and internal notes are omitted, because
+here every reader of the repository would see them.
 """
 
 import zlib
@@ -100,7 +100,10 @@ class NumberedIssue(msgspec.Struct):
 
 
 class DiffRefs(msgspec.Struct):
-    """``base_sha`` is the merge base, ``start_sha`` the tip of the target branch."""
+    """Commits of a merge request.
+
+    ``base_sha`` is the merge base, ``start_sha`` the tip of the target branch.
+    """
 
     base_sha: Sha | None = None
     head_sha: Sha | None = None
@@ -108,7 +111,7 @@ class DiffRefs(msgspec.Struct):
 
 
 class MergeCommits(msgspec.Struct):
-    """The part of a merge request that lists lack. Only lists have the ids of labels."""
+    """The fields of a merge request that lists lack. Only lists have the ids of labels."""
 
     diff_refs: DiffRefs | None = None
 
@@ -131,7 +134,7 @@ class MergeAnswer(IssueAnswer, kw_only=True):
 
 
 class PositionAnswer(msgspec.Struct):
-    """The place of a note in a diff. An unchanged line has both numbers, a whole file none."""
+    """The place of a note in a diff. For an unchanged line both numbers are set, for a whole file none."""
 
     old_path: str | None = None
     new_path: str | None = None
@@ -154,7 +157,7 @@ class NoteAnswer(msgspec.Struct):
 
     @property
     def is_text(self) -> bool:
-        """True if a person wrote it for all readers of the issue."""
+        """True if a person wrote the note, and all readers of the issue may see it."""
         return not (self.system or self.internal or self.confidential)
 
 
@@ -163,7 +166,7 @@ class DiscussionAnswer(msgspec.Struct):
 
 
 class _ApprovalAnswer(msgspec.Struct):
-    """An approval. Only newer versions tell its time."""
+    """An approval. Only newer versions of GitLab return its time."""
 
     user: UserAnswer
     approved_at: datetime | None = None
@@ -194,7 +197,7 @@ class _AssetsAnswer(msgspec.Struct):
 
 
 class ReleaseAnswer(msgspec.Struct):
-    """A release, which has no id."""
+    """A release. GitLab gives it no id."""
 
     tag_name: str
     created_at: datetime
@@ -210,7 +213,7 @@ class ReleaseAnswer(msgspec.Struct):
 
 
 class IssueDetails(msgspec.Struct, frozen=True):
-    """An issue with its reactions and its notes, each with its own."""
+    """An issue with its reactions, its notes, and the reactions to each note."""
 
     issue: IssueAnswer
     awards: list[AwardAnswer]
@@ -225,7 +228,7 @@ class IssueDetails(msgspec.Struct, frozen=True):
 
 
 class MergeDetails(IssueDetails, frozen=True, kw_only=True):
-    """A merge request. ``threads`` have the notes of a place in the diff each; ``notes`` are the others."""
+    """A merge request. Each of ``threads`` has the notes of a place in the diff; ``notes`` has the others."""
 
     merge: MergeAnswer
     commits: MergeCommits
@@ -244,7 +247,7 @@ def person_of(user: UserAnswer | None) -> ImportedPerson:
 
 
 def label_of(label: LabelAnswer) -> ImportedLabel:
-    """Return a label. A scoped one excludes the others of its scope."""
+    """Return a label. A scoped label excludes other labels of its scope."""
     return ImportedLabel(
         source_id=label.id,
         name=label.name.replace(SCOPE, "/"),
@@ -274,7 +277,7 @@ def issue_of(details: IssueDetails) -> ImportedIssue:
 
 
 def pull_of(details: MergeDetails, number: int) -> ImportedPull:
-    """Return the pull request with this number here."""
+    """Return the pull request for a merge request. ``number`` is its number here."""
     merge, refs = details.merge, details.commits.diff_refs or DiffRefs()
     head_sha = refs.head_sha or merge.sha or NO_SHA
     merge_base = refs.base_sha or refs.start_sha or ""
@@ -320,7 +323,7 @@ def comments_of(details: IssueDetails, number: int) -> list[ImportedComment]:
 
 
 def times_of(issue: IssueAnswer, number: int) -> list[ImportedTime]:
-    """Return the time of an issue. The REST API has only its sum, not whose it is."""
+    """Return the tracked time of an issue. The REST API has only the sum, not the users."""
     seconds = issue.time_stats.total_time_spent
     # Merge requests have ids of their own.
     source_id = -issue.id if isinstance(issue, MergeAnswer) else issue.id
@@ -337,9 +340,9 @@ def times_of(issue: IssueAnswer, number: int) -> list[ImportedTime]:
 
 
 def release_of(release: ReleaseAnswer, api_root: str) -> SourceRelease:
-    """Return a release. Links to files that the API gives are files, others are links below its text.
+    """Return a release. Links to files of the API become files. Other links are added to its text.
 
-    Pages of GitLab answer a token with the page for signing in.
+    They are not files, because pages of GitLab answer a token with the sign-in page.
     """
     links = [one for one in release.assets.links if urlsplit(one.url).scheme in ("http", "https")]
     files = [one for one in links if one.url.startswith(f"{api_root}/")]
@@ -393,7 +396,7 @@ def _thread_of(notes: Sequence[NoteAnswer], head_sha: str) -> ImportedReview:
 
 
 def _approvals_of(details: MergeDetails, head_sha: str) -> list[ImportedReview]:
-    """Return approvals as reviews. They have no ids; those here are those of no note."""
+    """Return approvals as reviews. GitLab gives approvals no ids, so these ids belong to no note."""
     merge = details.merge
     return [
         ImportedReview(

@@ -1,6 +1,6 @@
 """Organizations of sources: the lists of their repositories, and their teams.
 
-Facts are from https://docs.gitea.com/api, https://docs.github.com/rest (version 2022-11-28), and
+Based on https://docs.gitea.com/api, https://docs.github.com/rest (version 2022-11-28), and
 https://docs.gitlab.com/api/groups (version 4), where an organization is a group.
 """
 
@@ -52,7 +52,7 @@ class SourceRepository(msgspec.Struct, frozen=True):
 
 
 class _Project(msgspec.Struct, frozen=True):
-    """A project of GitLab. ``path`` is its name in addresses. Internal ones are private here."""
+    """A project of GitLab. ``path`` is its name in URLs. Internal projects become private here."""
 
     path: str
     description: str | None = ""
@@ -66,7 +66,7 @@ class _Organization(msgspec.Struct, frozen=True):
 
 
 class RepositoriesPage(NamedTuple):
-    """A page, and the place of the next one, empty after the last page."""
+    """A page of repositories, and the place of the next page; empty after the last page."""
 
     repositories: list[SourceRepository]
     following: str
@@ -75,7 +75,7 @@ class RepositoriesPage(NamedTuple):
 class _Place(NamedTuple):
     """A page: its place at the source, the number of repositories before it, and a digest of the last names.
 
-    Some sources answer each page with all repositories. Then names come twice.
+    Some sources return all repositories on every page. The digest detects the repetition.
     """
 
     following: str = ""
@@ -90,7 +90,10 @@ class _Place(NamedTuple):
         return cls(following, int(total), digest)
 
     def page(self, listed: list[SourceRepository], following: str) -> RepositoriesPage:
-        """Return the repositories of this page. Raises SourceFailed above the limit."""
+        """Return the page with these repositories.
+
+        It is empty and the last page if it repeats the previous page. Raises SourceFailed above the limit.
+        """
         digest = sha256("/".join(one.name for one in listed).encode("utf-8", "replace")).hexdigest()
         if digest == self.digest:
             return RepositoriesPage([], "")
@@ -104,18 +107,18 @@ class SourceOrganization(Protocol):
     """An organization of a source."""
 
     async def visibility(self) -> Visibility:
-        """Return the visibility, private if it is not known. Raises SourceFailed, SourceBusy."""
+        """Return the visibility; private if it is unknown. Raises SourceFailed, SourceBusy."""
         ...
 
     async def repositories(self, place: str) -> RepositoriesPage:
-        """Return the page at a place, empty for the first one. Raises SourceFailed, SourceBusy.
+        """Return the page of repositories at a place, empty for the first page.
 
-        The last page is also one that repeats the page before it.
+        A page that repeats the previous page is the last page. Raises SourceFailed, SourceBusy.
         """
         ...
 
     async def teams(self, place: str) -> TeamsPage:
-        """Return the page of teams at a place, empty for the first one. Raises SourceFailed, SourceBusy."""
+        """Return the page of teams at a place, empty for the first page. Raises SourceFailed, SourceBusy."""
         ...
 
     async def members(self, team: SourceTeam) -> list[SourceMember]:
@@ -123,14 +126,17 @@ class SourceOrganization(Protocol):
         ...
 
     async def team_repositories(self, team: SourceTeam) -> list[TeamRepository]:
-        """Return the repositories of a team that does not include all. Raises SourceFailed, SourceBusy."""
+        """Return the repositories of a team that does not have all repositories.
+
+        Raises SourceFailed, SourceBusy.
+        """
         ...
 
 
 class GiteaOrganization:
-    """An organization of a Gitea, Forgejo or Ingot, with pages by their numbers.
+    """An organization of a Gitea, Forgejo or Ingot, with pages by number.
 
-    The repositories of a private one are not private themselves.
+    A private organization can have public repositories.
     """
 
     def __init__(self, http: SourceHttp, name: str) -> None:
@@ -170,7 +176,7 @@ class GiteaOrganization:
         return listed
 
     async def _all(self, path: str, answer: type[list[_T]]) -> list[_T]:
-        """Return the objects of all pages. A page that repeats the one before it is the last one."""
+        """Return the objects of all pages. A page that repeats the previous page is the last page."""
         items, before = list[_T](), list[_T]()
         for number in range(1, MOST_MEMBERS // PAGE_SIZE + 2):
             page = await self._page(path, number, answer)
@@ -183,7 +189,7 @@ class GiteaOrganization:
 
 
 class GogsOrganization(GiteaOrganization):
-    """An organization of a Gogs, which shows all organizations to everyone, and no members of teams."""
+    """An organization of Gogs. All organizations of Gogs are public, and their teams are not listed."""
 
     async def visibility(self) -> Visibility:
         return "public"
@@ -193,7 +199,10 @@ class GogsOrganization(GiteaOrganization):
 
 
 class GithubOrganization:
-    """An organization of GitHub, which shows all organizations. Its internal repositories are private."""
+    """An organization of GitHub. All organizations of GitHub are public.
+
+    Its internal repositories are private.
+    """
 
     def __init__(self, http: SourceHttp, name: str) -> None:
         self._pages, self._path = LinkedPages(http), f"/orgs/{quote(name, safe='')}"

@@ -7,7 +7,11 @@ from ingot_remotes.interface.source import SourceFailed
 
 
 class Address(NamedTuple):
-    """A repository: the site with its scheme and path, the owner or the path of its group, and its name."""
+    """The address of a repository.
+
+    ``site`` is the URL of the site, with its scheme and path. ``owner`` is the owner or the path of the
+    group.
+    """
 
     site: str
     owner: str
@@ -22,7 +26,7 @@ def site_address(clone_url: str) -> Address:
 
 
 def _parts(clone_url: str) -> tuple[str, list[str]]:
-    """Return the scheme with the host, and at least two segments of the path. Raises SourceFailed."""
+    """Return scheme and host as one text, and the segments of the path, at least two. Raises SourceFailed."""
     parts = urlsplit(clone_url)
     segments = parts.path.strip("/").removesuffix(".git").split("/")
     if parts.scheme not in ("http", "https") or len(segments) < 2 or not all(segments):
@@ -31,6 +35,9 @@ def _parts(clone_url: str) -> tuple[str, list[str]]:
 
 
 def group_address(clone_url: str) -> Address:
-    """Return the address of a repository in a group, whose path may be long. Raises SourceFailed."""
+    """Return the address of a repository in a group. The path of a group may have many segments.
+
+    Raises SourceFailed.
+    """
     site, (*groups, name) = _parts(clone_url)
     return Address(site, "/".join(groups), name)

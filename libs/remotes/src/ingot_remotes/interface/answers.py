@@ -1,4 +1,4 @@
-"""Types of values that answers of all sources have."""
+"""Types of values in the answers of all sources."""
 
 from typing import Annotated
 

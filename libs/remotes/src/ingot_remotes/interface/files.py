@@ -15,9 +15,9 @@ _NAME = r"[^\s()<>\[\]\"'`/?#]{1,255}"
 class FileLinks(NamedTuple):
     """The links to files of one repository.
 
-    ``pattern`` finds a link; its group ``key`` names the file. ``address_of`` returns where a key is
-    downloaded; empty if the key is no name of a file. Without it only files that the source lists are
-    known. ``page`` stands before a key in a link for people.
+    ``pattern`` finds a link. Its group ``key`` identifies the file. ``address_of`` returns the URL from which
+    the file with a key is downloaded; empty for an invalid key. If it is None, only files that the source
+    lists are imported. ``page`` is the prefix of a key in a link for users.
     """
 
     pattern: re.Pattern[str]
@@ -30,7 +30,10 @@ class FileLinks(NamedTuple):
 
 
 def gitea_files(address: Address) -> FileLinks:
-    """Return links to attachments, which have the uuids of listed ones. Some links have no host."""
+    """Return links to attachments. They contain the uuids of attachments that the source lists.
+
+    Some links have no host.
+    """
     owner = re.escape(f"/{address.owner}/{address.name}")
     pattern = rf"{_START}(?:{re.escape(address.site)})?(?:{owner})?/attachments/(?P<key>{_UUID})(?![\w-])"
     return FileLinks(re.compile(pattern, re.IGNORECASE))
@@ -51,7 +54,7 @@ def github_files(address: Address) -> FileLinks:
 
 
 def gitlab_files(address: Address) -> FileLinks:
-    """Return links to uploads of the project. The API gives them to the owner of a token.
+    """Return links to uploads of the project. The API returns uploads only for a token.
 
     https://docs.gitlab.com/api/project_markdown_uploads/
     """

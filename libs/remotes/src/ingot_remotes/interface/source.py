@@ -1,7 +1,7 @@
 """The interface of sources: servers with issues, of any family.
 
-A module for a family has a class with this interface. It translates pages of the source's API. ``kinds`` are
-read in their order, because later ones refer to earlier ones.
+Each module of a family has a class with this interface. It converts pages of the source's API. ``kinds`` are
+read in their order, because later kinds refer to earlier kinds.
 """
 
 from collections.abc import AsyncIterator
@@ -104,7 +104,7 @@ class SourceRelease(msgspec.Struct, frozen=True, kw_only=True):
 class SourceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a repository. ``switches`` and ``extra`` have their names in Gitea's API.
 
-    ``extra`` is stored as JSON here. A setting that the source does not tell is missing.
+    ``extra`` is stored as JSON here. A setting that the source does not return is missing.
     """
 
     topics: list[str] = []
@@ -132,7 +132,7 @@ class SourceTagRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of a repository, and the addresses that their people show."""
+    """The rules of a repository, and the public addresses of people in the rules."""
 
     branches: list[SourceBranchRule] = []
     tags: list[SourceTagRule] = []
@@ -140,18 +140,19 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(Protocol):
-    """An object of a list of a source."""
+    """An object in a list of a source."""
 
     @property
     def id(self) -> int: ...
 
 
 class SourcePage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of one kind. Its people have no accounts yet. Pull requests come with their comments.
+    """A page of one kind. Its people have no accounts yet. A page of pull requests may have their comments.
 
-    ``size`` counts the objects that the source sent, with those that are left out. ``first`` is the id of the
-    first one. ``following`` is the place of the next page; empty after the last one. ``total`` is what the
-    source says, or None. ``addresses`` has the e-mail addresses that users of the source show, by their key.
+    ``size`` counts all objects that the source returned, including omitted objects. ``first`` is the id of
+    the first object. ``following`` is the place of the next page; empty after the last page. ``total`` is the
+    number of all objects; None if the source does not return it. ``addresses`` has the public e-mail
+    addresses of users of the source, by their key.
     """
 
     size: int
@@ -173,30 +174,33 @@ class Source(Protocol):
     """A repository of a source."""
 
     async def pull_offset(self) -> int:
-        """Return the number that is added to those of pull requests; 0 if issues share their numbers.
+        """Return the offset for numbers of pull requests; 0 if issues share their numbers.
 
-        Raises like ``page``.
+        Raises the errors of ``page``.
         """
         ...
 
     async def settings(self) -> SourceSettings:
-        """Return the settings. Raises like ``page``."""
+        """Return the settings. Raises the errors of ``page``."""
         ...
 
     async def rules(self) -> SourceRules:
-        """Return the rules that protect branches and tags. Raises like ``page``."""
+        """Return the rules that protect branches and tags. Raises the errors of ``page``."""
         ...
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
-        """Open a file: its chunks, and its length if the source says it. Raises like ``page``."""
+        """Open a file. Yield its chunks, and its length in bytes or None. Raises the errors of ``page``."""
         ...
 
     async def count(self, kind: Kind) -> int | None:
-        """Return the number of objects, or None if the source does not say it. Raises like ``page``."""
+        """Return the number of objects, or None if the source does not return it.
+
+        Raises the errors of ``page``.
+        """
         ...
 
     async def page(self, kind: Kind, place: str) -> SourcePage:
-        """Return the page at a place, empty for the first one, oldest objects first.
+        """Return the page at a place, empty for the first page, with the oldest objects first.
 
         Raises SourceFailed, SourceBusy.
         """

@@ -1,8 +1,8 @@
 """Teams of the organizations of sources, as values.
 
-Facts are from https://docs.gitea.com/api, https://docs.github.com/rest/teams (version 2022-11-28), and
-https://docs.gitlab.com/api/members (version 4). A group of GitLab has no teams: a team here stands for each
-level of its members.
+Based on https://docs.gitea.com/api, https://docs.github.com/rest/teams (version 2022-11-28), and
+https://docs.gitlab.com/api/members (version 4). A group of GitLab has no teams: each level of its members
+becomes a team here.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,9 +22,9 @@ _UNITS_OF_GUESTS: UnitsMap = {"repo.issues": "read"}
 
 
 class SourceTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """A team with its rights. ``key`` names it at the source; ``source_id`` does so in its organization.
+    """A team with its rights. ``key`` identifies it at the source, ``source_id`` in its organization.
 
-    ``units_map`` has the levels of a team that is neither of owners nor of administrators.
+    ``units_map`` has the levels of a team without the permission admin or owner.
     """
 
     source_id: int
@@ -52,14 +52,17 @@ class SourceMember(NamedTuple):
 
 
 class TeamRepository(NamedTuple):
-    """A repository of a team, and the level of the team in it, if that differs between repositories."""
+    """A repository of a team.
+
+    ``level`` is the level of the team in it; empty if all repositories share a level.
+    """
 
     name: str
     level: str = ""
 
 
 class TeamsPage(NamedTuple):
-    """A page, and the place of the next one, empty after the last page."""
+    """A page of teams, and the place of the next page; empty after the last page."""
 
     teams: list[SourceTeam]
     following: str = ""
@@ -76,7 +79,7 @@ class GiteaTeam(msgspec.Struct, frozen=True):
     can_create_org_repo: bool = False
 
     def team(self) -> SourceTeam:
-        """Return the team. Without units it has no rights below those of an administrator."""
+        """Return the team. A team without units, and without the permission admin or owner, has no rights."""
         is_high = self.permission in ("admin", "owner")
         levels = self.units_map or dict.fromkeys(self.units or (), self.permission)
         return SourceTeam(
@@ -92,7 +95,10 @@ class GiteaTeam(msgspec.Struct, frozen=True):
 
 
 def levels_of(units: Mapping[str, str]) -> UnitsMap:
-    """Return the levels in units that exist here. Only a permission makes a team administer."""
+    """Return the levels in units that exist here. The level admin becomes write.
+
+    Only the permission admin makes a team an administrator.
+    """
     levels = UnitsMap()
     for unit, level in units.items():
         if unit in _UNIT_NAMES:
@@ -101,7 +107,7 @@ def levels_of(units: Mapping[str, str]) -> UnitsMap:
 
 
 class GithubTeam(msgspec.Struct, frozen=True):
-    """A team of GitHub. Its name here is the one in addresses, because names may have spaces."""
+    """A team of GitHub. Its name here is its name in URLs, because other names may have spaces."""
 
     id: Id
     slug: str
@@ -135,7 +141,7 @@ _LEVELS_OF_GITLAB: Mapping[int, SourceTeam] = {
 
 
 class GitlabMember(msgspec.Struct, frozen=True):
-    """A member of a group. A membership that ends by itself does not come: here it would not end."""
+    """A member of a group. A membership that expires is not imported, because it would not expire here."""
 
     id: Id
     username: str
@@ -144,14 +150,17 @@ class GitlabMember(msgspec.Struct, frozen=True):
     expires_at: str | None = None
 
     def level(self) -> int:
-        """Return the highest level of ``_LEVELS_OF_GITLAB`` that the member has, or 0."""
+        """Return the highest level of ``_LEVELS_OF_GITLAB`` that the member has; 0 without one.
+
+        It is 0 for a membership that is inactive or expires.
+        """
         if self.state != "active" or self.expires_at:
             return 0
         return max((one for one in _LEVELS_OF_GITLAB if one <= self.access_level), default=0)
 
 
 def teams_of_levels(levels: Collection[int]) -> list[SourceTeam]:
-    """Return the teams that stand for levels of GitLab, the highest first."""
+    """Return the teams for these levels of GitLab, the highest level first."""
     return [
         msgspec.structs.replace(team, includes_all_repositories=True)
         for level, team in _LEVELS_OF_GITLAB.items()

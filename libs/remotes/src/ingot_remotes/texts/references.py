@@ -1,7 +1,7 @@
 """References in imported texts: links to the source, numbers of merge requests, and mentions.
 
-Code in a text stays as it is. A link to an issue, a pull request or a commit of the imported repository
-leads to the one here. A person with an account here is mentioned by its login. Other links stay.
+Code in a text is not changed. Links to issues, pull requests and commits of the imported repository become
+local links. A person with a local account is mentioned by its login. Other links stay.
 """
 
 import re
@@ -23,9 +23,9 @@ class References:
 
     Args:
         address: the repository at the source.
-        local_url: the page of the repository here.
-        offset: the number that is added to those of pull requests.
-        logins: logins here by lower-case names at the source.
+        local_url: the page of the local repository.
+        offset: the offset for numbers of pull requests.
+        logins: local logins by lower-case names at the source.
     """
 
     def __init__(self, address: Address, local_url: str, offset: int, logins: Mapping[str, str]) -> None:
@@ -43,14 +43,14 @@ class References:
         )
 
     def rewrite(self, text: str) -> str:
-        """Return a text with references to what is here."""
+        """Return the text with references to local objects and accounts."""
         code = CodeRanges(text)
         return self._pattern.sub(
             lambda match: match[0] if code.has(match.start()) else self._replacement(match), text
         )
 
     def rewrite_all(self, value: Any) -> Any:
-        """Return a copy of a struct or list of structs whose texts are rewritten."""
+        """Return a copy of a struct or list of structs with rewritten texts."""
         if isinstance(value, list):
             return [self.rewrite_all(one) for one in value]
         if not isinstance(value, msgspec.Struct):
