@@ -9,7 +9,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """Settings of identity in addition to those of every service."""
+    """Settings of identity, in addition to the settings of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8081
     sealing_key: Annotated[

@@ -1,1 +1,1 @@
-"""Pages where people make an account of their own."""
+"""Pages where people create their own accounts."""

@@ -6,7 +6,7 @@ from ingot_identity.registrations import store
 
 
 def tasks(database: Database) -> list[PeriodicTask]:
-    """Delete them every hour."""
+    """Return the task that deletes old registrations."""
 
     async def delete_old_registrations() -> None:
         async with database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""SQL for registrations that wait for an administrator. No other service knows of them."""
+"""SQL for registrations that wait for an administrator. Other services have no copy of them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -58,7 +58,7 @@ class RegistrationRow(TypedRow):
 
 
 async def add(db: Executor, *, login: str, **values: Any) -> RegistrationRow | None:
-    """Insert a registration. Return None if another one has the name."""
+    """Insert a registration. Return None if another registration has the name."""
     statement = insert(db, registration).values(
         login=login, lower_login=login.lower(), created_at=now(), **values
     )
@@ -66,7 +66,7 @@ async def add(db: Executor, *, login: str, **values: Any) -> RegistrationRow | N
 
 
 async def has_credential(db: Executor, credential_id: bytes) -> bool:
-    """True if a registration waits with this passkey."""
+    """True if a waiting registration has this passkey."""
     statement = select(registration.c.id).where(registration.c.credential_id == credential_id)
     return (await db.execute(statement)).first() is not None
 
@@ -76,12 +76,12 @@ async def count(db: Executor) -> int:
 
 
 async def list_page(db: Executor, page: Slice) -> tuple[Sequence[RegistrationRow], int]:
-    """List registrations in the order in which they came."""
+    """Return a page of registrations, oldest first."""
     return await fetch_page(db, select(registration), page, RegistrationRow, registration.c.id)
 
 
 async def take(db: Executor, registration_id: int) -> RegistrationRow | None:
-    """Delete a registration and return it."""
+    """Delete a registration, and return it. Return None if it does not exist."""
     statement = delete(registration).where(registration.c.id == registration_id).returning(registration)
     return await fetch_first(db, statement, RegistrationRow)
 

@@ -1,1 +1,1 @@
-"""The copy of repositories that repos announces: owners, names, and access."""
+"""The local copy of repositories from events of repos: owners, names, and access."""

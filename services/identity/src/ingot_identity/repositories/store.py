@@ -1,4 +1,4 @@
-"""SQL for the copy of repositories: their owner, name, and access."""
+"""SQL for the copy of repositories: their owners, names, and access."""
 
 from collections.abc import Collection
 from typing import Any
@@ -85,7 +85,7 @@ _SAVE_AFTER = PreparedWrite(
 async def save(
     db: Executor, repository_id: int, *, owner_id: int, name: str, private: bool, before: int | None = None
 ) -> None:
-    """Insert or change a repository. With ``before``, change it only if that account owns it."""
+    """Insert or change a repository. With ``before``, change it only if this account still owns it."""
     values: dict[str, Any] = {
         "repository_id": repository_id,
         "owner_id": owner_id,
@@ -151,7 +151,10 @@ async def get_named(db: Executor, repository_id: int) -> NamedRepositoryRow | No
 async def named(
     db: Executor, names: Collection[tuple[str, str]], principal: Principal
 ) -> dict[tuple[str, str], NamedRepositoryRow]:
-    """Return those of ``names`` (owner and name in lower case) that ``principal`` may see."""
+    """Return the repositories that ``principal`` may see, by owner and name.
+
+    ``names`` are pairs of owner and name in lower case.
+    """
     statement = (
         select(owned_repository, account.c.login, account.c.lower_login)
         .select_from(NAMED)
@@ -178,7 +181,10 @@ def visible(principal: Principal) -> ColumnElement[bool]:
 
 
 async def is_granted(db: Executor, repository_id: int, principal: Principal) -> bool:
-    """True if a user owns the repository, or was given access to it."""
+    """True if a user has access to the repository other than as a reader of a public repository.
+
+    Owners, collaborators, members of teams with access, and site administrators have it.
+    """
     statement = (
         select(owned_repository.c.repository_id)
         .select_from(NAMED)

@@ -1,4 +1,4 @@
-"""Routes for the browsers in which the caller is signed in. Tokens have no access."""
+"""Routes for the browsers in which the caller is signed in. Tokens cannot use them."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from ingot_identity.sessions.store import BrowserSessionRow
 
 
 class Session(msgspec.Struct, kw_only=True):
-    """A session. `address` and `user_agent` are those at its start; `current`: it is that of this request.
+    """A session. `address` and `user_agent` were recorded at its start. `current`: this request uses it.
 
     `last_used_at` is exact to the minute.
     """

@@ -1,6 +1,6 @@
-"""Sessions of browsers: a random secret in a cookie; the database has its SHA-256.
+"""Sessions of browsers. The cookie has a random secret, and the database has its SHA-256.
 
-Forms carry a token that only pages for that browser have, so other sites cannot send them (CSRF).
+Forms contain a token that only pages for this browser have, so other sites cannot send them (CSRF).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ LONGEST_ADDRESS, LONGEST_USER_AGENT = 64, 255
 
 
 class ProviderSession(NamedTuple):
-    """The session at a provider by which a person signed in. Its fields are columns."""
+    """The session at the provider that signed a person in. Its fields are columns."""
 
     source_id: int
     provider_session: str
@@ -45,11 +45,11 @@ async def start(
     proved: bool = True,
     provider: ProviderSession | None = None,
 ) -> str:
-    """Sign the account in. Return the secret. ``replaced`` is the secret of the browser's earlier session.
+    """Start a session. Return its secret. ``replaced`` is the secret of the browser's earlier session.
 
-    ``proved``: the person gave a proof, so forms that need one ask for none at first.
-    ``password_stamp`` is the stamp of the given password. Raises Denied if the password has changed since,
-    because the change has ended all sessions. Also raises Denied for an account that may not sign in.
+    ``proved``: the person has just given a proof, so forms need no new proof at first. ``password_stamp`` is
+    the stamp of the given password. Raises Denied if the password has changed since then, because the change
+    ended all sessions. Also raises Denied for an account that may not sign in.
     """
     row = await lock_for_update(tx, account_id)
     if row.login_prohibited or not row.active:
@@ -73,7 +73,7 @@ async def start(
 
 
 async def end(tx: Tx, secret: str) -> None:
-    """End the session with that secret, if there is one."""
+    """End the session with this secret, if it exists."""
     account_id = await store.remove(tx, tokens.digest(secret))
     if account_id is not None:
         tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)
@@ -82,7 +82,10 @@ async def end(tx: Tx, secret: str) -> None:
 async def end_of_source(
     tx: Tx, source_id: int, *, provider_session: str = "", account_id: int = 0
 ) -> set[int]:
-    """End the sessions that a provider began: by its session, or by account. Return their accounts."""
+    """End sessions that a provider began: by the provider's session, by account, or both.
+
+    Return the accounts of the sessions.
+    """
     ended = await store.remove_of_source(
         tx, source_id, provider_session=provider_session, account_id=account_id
     )
@@ -99,7 +102,7 @@ async def end_one(tx: Tx, account_id: int, session_id: int) -> None:
 
 
 def form_token(cookie: str) -> str:
-    """Return a new form token for the browser with that cookie. It does not reveal the cookie."""
+    """Return a new form token for the browser with this cookie. It does not reveal the cookie."""
     nonce = secrets.token_hex(8)
     return f"{nonce}.{_signature(cookie, nonce)}"
 
@@ -114,8 +117,8 @@ def _signature(cookie: str, nonce: str) -> str:
 
 
 def stamp_of(password_hash: str) -> str:
-    """Return a part of the digest of the salted hash.
+    """Return the stamp of a password: a part of the digest of its salted hash.
 
-    It changes with the password, and reveals nothing of it.
+    It changes with the password, and does not reveal it.
     """
     return hashlib.sha256(password_hash.encode()).hexdigest()[:16]

@@ -70,7 +70,7 @@ class SessionHolderRow(AccountRow):
 
 
 class ProviderSessionRow(TypedRow):
-    """The columns of a session about its provider."""
+    """The source and the sealed id token of a session that a provider began."""
 
     source_id: int
     sealed_id_token: bytes | None
@@ -90,7 +90,7 @@ async def add(db: Executor, account_id: int, *, proved: bool, **values: Any) -> 
 
 
 async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
-    """Return the signed-in account; None if the session has ended or the account may no longer sign in."""
+    """Return the signed-in account. None if the session has ended or the account may not sign in."""
     statement = (
         select(
             account,
@@ -111,7 +111,7 @@ async def get(db: Executor, sha256: bytes) -> SessionHolderRow | None:
 
 
 async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None:
-    """Return the provider's data of a session; None for a session that began without a provider."""
+    """Return the provider's data of a session; None if it began without a provider."""
     statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
         browser_session.c.sha256 == sha256, browser_session.c.source_id != LOCAL
     )
@@ -119,7 +119,7 @@ async def get_provider(db: Executor, sha256: bytes) -> ProviderSessionRow | None
 
 
 async def get_provider_of(db: Executor, account_id: int, session_id: int) -> ProviderSessionRow | None:
-    """Return the provider's data of a session like ``get_provider``, for an account and a session id."""
+    """Return the provider's data of a session of the account; None if it began without a provider."""
     statement = select(browser_session.c.source_id, browser_session.c.sealed_id_token).where(
         browser_session.c.id == session_id,
         browser_session.c.account_id == account_id,
@@ -140,7 +140,7 @@ async def mark_used(db: Executor, session_id: int) -> None:
 
 
 async def get_proof_time(db: Executor, account_id: int, session_id: int) -> datetime | None:
-    """Return the time of the last proof in a session of an account; None without such a session."""
+    """Return the time of the last proof in a session of an account; None if it has no such session."""
     time = func.coalesce(browser_session.c.proved_at, browser_session.c.created_at)
     own = (browser_session.c.id == session_id, browser_session.c.account_id == account_id)
     return (await db.execute(select(type_coerce(time, UtcDateTime)).where(*own))).scalar()
@@ -153,13 +153,13 @@ async def mark_proved(db: Executor, session_id: int) -> None:
 
 
 async def remove(db: Executor, sha256: bytes) -> int | None:
-    """End a session. Return the id of the signed-in account."""
+    """Delete a session. Return the id of its account, or None if it does not exist."""
     statement = delete(browser_session).where(browser_session.c.sha256 == sha256)
     return (await db.execute(statement.returning(browser_session.c.account_id))).scalar()
 
 
 async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
-    """End a session of an account. Return False if it has no such session."""
+    """Delete a session of an account. Return False if it has no such session."""
     statement = delete(browser_session).where(
         browser_session.c.account_id == account_id, browser_session.c.id == session_id
     )
@@ -169,7 +169,10 @@ async def remove_of(db: Executor, account_id: int, session_id: int) -> bool:
 async def remove_of_source(
     db: Executor, source_id: int, *, provider_session: str = "", account_id: int = 0
 ) -> set[int]:
-    """End sessions that a provider began: by its session, by account, or both. Return their accounts."""
+    """Delete sessions that a provider began: by the provider's session, by account, or both.
+
+    Return their accounts. Without session and account, nothing is deleted.
+    """
     ended = [browser_session.c.source_id == source_id]
     if provider_session:
         ended.append(browser_session.c.provider_session == provider_session)

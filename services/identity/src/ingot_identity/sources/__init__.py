@@ -1,1 +1,1 @@
-"""Sources of accounts: this server, and other systems for signing in or managing accounts."""
+"""Sources of accounts: this server, and other systems that sign users in or manage accounts."""

@@ -26,14 +26,14 @@ UnitsMap = Annotated[dict[Name, Name], msgspec.Meta(max_length=100)]
 
 
 class CreateTeamOption(msgspec.Struct, kw_only=True):
-    """A new team. `permission` is none, read, write or admin; any other text is read. No `units` means all.
+    """A new team. `permission` is none, read, write or admin; any other text means read.
 
-    A team has its permission only in its `units`, except admin, which is for the whole repository.
-    `units_map` has a permission for each unit: none, read, write or admin. It replaces `units` and a
-    `permission` below admin. Only if all its permissions are admin, the team administers. With
-    `includes_all_repositories` the team has its permission for every repository of the organization, also
-    later ones. With `can_create_org_repo` its members may create repositories. `visibility` can only be
-    limited.
+    A team has its permission only in its `units`; an empty list means all units. The permission admin is for
+    the whole repository. `units_map` has a permission for each unit: none, read, write or admin. It replaces
+    `units` and a `permission` below admin. If all its permissions are admin, the team has the permission
+    admin. With `includes_all_repositories` the team has its permission for every repository of the
+    organization, including later ones. With `can_create_org_repo` its members may create repositories.
+    `visibility` can only be limited.
     """
 
     name: Name
@@ -46,7 +46,7 @@ class CreateTeamOption(msgspec.Struct, kw_only=True):
     visibility: Name = ""
 
     def columns(self) -> dict[str, Any]:
-        """Return the fields in the form that the use case takes. Raises Invalid."""
+        """Return the columns of the new team. Raises Invalid."""
         first = {"description": self.description, "permission": "read", "units": "", "unit_levels": ""}
         return first | teams.columns_of(set_fields(self))
 
@@ -62,7 +62,7 @@ class EditTeamOption(msgspec.Struct, kw_only=True):
     visibility: Name | UnsetType = UNSET
 
     def columns(self, team: TeamRow) -> dict[str, Any]:
-        """Return the changes in the form that the use case takes. Raises Invalid."""
+        """Return the changed columns of the team. Raises Invalid."""
         fields = set_fields(self)
         if not fields.get("permission"):  # clients send what they leave open as an empty text
             fields.pop("permission", None)
@@ -73,7 +73,7 @@ class Team(msgspec.Struct, kw_only=True):
     """A team. `organization` is absent in lists of one organization.
 
     The team Owners always has all repositories of the organization, and may create more. `units_map` has the
-    level of the team in each unit, and `permission` the lowest of them above none.
+    level of the team in each unit. If the levels differ, `permission` is the lowest level except none.
     """
 
     id: int
@@ -94,7 +94,7 @@ class TeamSearchResults(msgspec.Struct):
 
 
 def _team(request: IdentityRequest) -> TeamRow:
-    """Return the team in the path, in routes with the policy ``of_team``."""
+    """Return the team in the path, for routes with the policy ``of_team``."""
     return request.resource  # type: ignore[no-any-return]
 
 
@@ -141,7 +141,7 @@ async def list_teams(request: IdentityRequest) -> Response[list[Team]]:
 async def search_teams(
     request: IdentityRequest, q: str = "", include_desc: bool = True
 ) -> Response[TeamSearchResults]:
-    """List teams whose name or, unless `include_desc` is false, description contains `q`."""
+    """List teams whose name contains `q`. Descriptions are searched, too, unless `include_desc` is false."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.search(
@@ -264,7 +264,7 @@ async def list_members(request: IdentityRequest, team_id: int) -> Response[list[
     bodiless=(404,),
 )
 async def get_member(request: IdentityRequest, team_id: int, username: str) -> UserProfile:
-    """Return a member of a team. Answers 404 without a body for other users."""
+    """Return a member of a team. The status is 404 without a body for other users."""
     row = await request.user(username)
     async with request.db.read() as db:
         if not await store.has_member(db, team_id, row.id):
@@ -280,7 +280,7 @@ async def get_member(request: IdentityRequest, team_id: int, username: str) -> U
     status_code=204,
 )
 async def add_member(request: IdentityRequest, team_id: int, username: str) -> None:
-    """Add a user to a team, and so to the organization."""
+    """Add a user to a team. The user also becomes a member of the organization."""
     user = await request.user(username)
     async with request.db.transaction() as tx:
         await access.require_team_owner(tx, request.principal, _team(request))

@@ -37,8 +37,8 @@ async def members_of_teams(
 ) -> list[int]:
     """Return the users in these teams of an organization, and in teams with all its repositories.
 
-    Only teams that may read one of the units in ``?unit=`` count, by default any unit. With ``?write=true``,
-    only teams that may write one count.
+    Only teams that may read one of the units in ``?unit=`` are included, by default any unit. With
+    ``?write=true``, only teams that may write one of them are included.
     """
     async with request.db.read() as db:
         rows = await teams.list_with_repository(db, organization_id, ids or [])
@@ -53,7 +53,7 @@ async def members_of_teams(
     status_code=200,
 )
 async def find_members(request: IdentityRequest, organization_id: int, data: FindMembers) -> list[int]:
-    """Return the requested users who are in the organization, or in one of the requested teams."""
+    """Return the requested users who are in the organization or, with ``team_ids``, in one of these teams."""
     async with request.db.read() as db:
         if data.team_ids is None:
             return await members.filter_members(db, organization_id, data.ids)
@@ -67,7 +67,7 @@ async def find_members(request: IdentityRequest, organization_id: int, data: Fin
     status_code=200,
 )
 async def import_team(request: IdentityRequest, organization_id: int, data: ImportTeam) -> ImportedTeam:
-    """Create the team of an import, or find it, and add members. Raises NotFound for no organization."""
+    """Create or find the team of an import, and add members. 404 if the organization does not exist."""
     async with request.db.transaction() as tx:
         return await rules.import_team(tx, organization_id, data)
 
@@ -81,7 +81,7 @@ async def members_of_team(request: IdentityRequest, team_id: int) -> list[int]:
 
 @get("/internal/teams/{team_id:int}", policy=services("repos"), include_in_schema=False)
 async def team_by_id(request: IdentityRequest, team_id: int) -> Team:
-    """Return a team, whether or not the person of the request may see it."""
+    """Return a team, even if the caller may not see it."""
     async with request.db.read() as db:
         row = await team_rows.get(db, team_id)
     if row is None:
@@ -101,9 +101,9 @@ async def teams_of_organization(
     ids: Ids | None = None,
     everywhere: bool = False,
 ) -> list[Team]:
-    """Return teams by name, by ids, and with ``?everywhere=true`` teams with all repositories.
+    """Return teams with this name or these ids and, with ``?everywhere=true``, teams with all repositories.
 
-    Each of the three parameters may be absent. Owners comes first, then the others by name.
+    Each of the three parameters is optional. Owners comes first, then the others by name.
     """
     async with request.db.read() as db:
         rows = await teams.list_named(db, organization_id, name, ids or [], everywhere=everywhere)

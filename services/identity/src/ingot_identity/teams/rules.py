@@ -54,7 +54,10 @@ async def create(
     includes_all_repositories: bool,
     can_create_org_repo: bool,
 ) -> TeamRow:
-    """Create a team with the columns from ``columns_of``. An unknown permission is read. Raises Invalid."""
+    """Create a team with the columns from ``columns_of``. An unknown permission means read.
+
+    Raises Invalid.
+    """
     names.check_team(name)
     await lock_for_update(tx, organization_id)
     team_id = await store.add(
@@ -89,10 +92,10 @@ def audit_details(row: TeamRow) -> dict[str, Detail]:
 
 
 async def import_team(tx: Tx, organization_id: int, new: ImportTeam) -> ImportedTeam:
-    """Create the team of an import, or find it, and add those of its members who may join. Raises NotFound.
+    """Create or find the team of an import, and add its members who may join. Raises NotFound.
 
-    A team that another import or a person created keeps its rights and its members. Users who may not sign
-    in do not join. The audit log names the administrator who imports.
+    An existing team keeps its rights and its members. Users who may not sign in do not join. The audit log
+    names the administrator who imports.
     """
     organization = await lock_for_update(tx, organization_id)
     importer = await accounts.get(tx, new.requested_by)
@@ -194,7 +197,7 @@ async def delete(tx: Tx, team_id: int) -> None:
 
 
 async def add_member(tx: Tx, team_id: int, user_id: int) -> None:
-    """Add a user to a team, and so to the organization.
+    """Add a user to a team and to its organization.
 
     Raises NotFound, and Conflict if the user is in too many teams.
     """
@@ -220,16 +223,19 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
 
 
 async def remove_member_by_hand(tx: Tx, team_id: int, user_id: int) -> None:
-    """Remove a user as ``remove_member`` does. Raises Conflict for a member by the groups of a source."""
+    """Remove a user as ``remove_member`` does.
+
+    Raises Conflict if groups of a source made the user a member.
+    """
     await lock_team(tx, team_id)
     await members.require_not_mapped(tx, [team_id], user_id)
     await remove_member(tx, team_id, user_id)
 
 
 def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[str, Any]:
-    """Return the columns for the ``fields`` of a request about ``team``.
+    """Return the columns for the ``fields`` of a request about ``team``; None is a new team.
 
-    Raises Invalid, also for a combination that no team can have.
+    Raises Invalid, also for a combination of fields that no team can have.
     """
     is_owners = team is not None and team.permission == TeamPermission.OWNER
     fixed: dict[str, tuple[Any, str]] = {
@@ -255,7 +261,7 @@ def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[s
 
 
 def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dict[str, Any]:
-    """Return the permission and the units in a map of permissions by unit. Raises Invalid."""
+    """Return the permission and the units of a map of permissions by unit. Raises Invalid."""
     checked(list(units_map))
     if wrong := sorted(set(units_map.values()) - {*UNIT_LEVELS}):
         words = f"{wrong[0]!r} is none of {', '.join(UNIT_LEVELS)}"
@@ -275,12 +281,12 @@ def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dic
 
 
 def granted(permission: str) -> TeamPermission:
-    """Return the permission for the text ``permission`` of a request; READ for unknown texts."""
+    """Return the permission with this name; READ for unknown names."""
     return TeamPermission(permission) if permission in PERMISSIONS else TeamPermission.READ
 
 
 def present(row: TeamRow) -> Team:
-    """Return the team in the form that other services copy."""
+    """Return the team in the format of the internal API."""
     return Team(
         id=row.id,
         organization_id=row.organization_id,
@@ -295,7 +301,10 @@ def present(row: TeamRow) -> Team:
 
 
 def permission_of(row: TeamRow) -> str:
-    """Return the permission that a team shows: the lowest above none of its units. It is never admin."""
+    """Return the permission that the API shows for a team.
+
+    For a team with levels by unit it is the lowest level except none, at most write.
+    """
     levels = levels_by_unit(row)
     if not row.unit_levels or levels is None:
         return row.permission
@@ -305,7 +314,7 @@ def permission_of(row: TeamRow) -> str:
 
 
 def units_map_of(row: TeamRow) -> dict[str, str]:
-    """Return the level of each unit of a team, with the API's names of units."""
+    """Return the level of each unit of a team, by the unit's API name."""
     levels = levels_by_unit(row)
     if levels is None:
         return dict.fromkeys(all_units(row), row.permission)
@@ -323,13 +332,13 @@ def creates(row: TeamRow) -> bool:
 
 
 def all_units(row: TeamRow) -> list[str]:
-    """Return the units of a team with their API names."""
+    """Return the API names of a team's units."""
     levels = levels_by_unit(row)
     return [f"repo.{unit}" for unit in (UNITS if levels is None else levels)]
 
 
 def teams_reaching(rows: Collection[TeamRow], units: Collection[Unit], level: UnitLevel) -> list[int]:
-    """Return the ids of the teams that have ``level`` in one of ``units``."""
+    """Return the ids of teams that have at least ``level`` in one of ``units``."""
     return [row.id for row in rows if any(_reaches(row, unit, level) for unit in units)]
 
 
@@ -342,7 +351,7 @@ def _reaches(row: TeamRow, unit: Unit, level: UnitLevel) -> bool:
 
 
 def checked(units: Sequence[str]) -> str:
-    """Return the value of the column for ``units`` such as repo.code; empty for all. Raises Invalid."""
+    """Return the column's value for ``units`` such as repo.code; empty for all units. Raises Invalid."""
     for unit in units:
         if unit not in {f"repo.{name}" for name in UNITS}:
             raise Invalid.field("units", "unknown", f"{unit!r} is no unit")
@@ -351,7 +360,10 @@ def checked(units: Sequence[str]) -> str:
 
 
 async def lock_team(tx: Tx, team_id: int) -> TeamRow:
-    """Lock the organization, then return the team. So changes of one organization are serialized."""
+    """Lock the organization, and return the team. This serializes changes of one organization.
+
+    Raises NotFound.
+    """
     team = await get_team(tx, team_id)
     await lock_for_update(tx, team.organization_id)
     return await get_team(tx, team_id)

@@ -84,7 +84,7 @@ async def add(
 
 
 async def id_by_name(db: Executor, organization_id: int, name: str) -> int | None:
-    """Return the id of the team with that name, in any letter case."""
+    """Return the id of the team with this name in any letter case, or None."""
     rows = await db.execute(
         select(team.c.id).where(team.c.organization_id == organization_id, team.c.lower_name == name.lower())
     )
@@ -94,7 +94,9 @@ async def id_by_name(db: Executor, organization_id: int, name: str) -> int | Non
 async def list_named(
     db: Executor, organization_id: int, name: str, ids: Collection[int], *, everywhere: bool
 ) -> Sequence[TeamRow]:
-    """Return teams by name in any letter case, by ids, and with ``everywhere`` teams with all repositories.
+    """Return teams with this name (in any letter case) or these ids.
+
+    ``everywhere`` adds teams with all repositories.
 
     Owners comes first, then the others by name.
     """
@@ -132,9 +134,9 @@ async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Se
 async def search(
     db: Executor, organization_id: int, text: str, page: Slice, *, in_description: bool
 ) -> tuple[Sequence[TeamRow], int]:
-    """Return a page of teams whose name, or description, contains ``text``, ignoring case.
+    """Return a page of teams whose name contains ``text``, ignoring case, and the number of all.
 
-    Owners comes first, then the others by name.
+    ``in_description`` also searches descriptions. Owners comes first, then the others by name.
     """
     matches = team.c.lower_name.contains(text.lower(), autoescape=True)
     if in_description:
@@ -144,7 +146,7 @@ async def search(
 
 
 async def list_of_user(db: Executor, user_id: int, page: Slice) -> tuple[Sequence[TeamRow], int]:
-    """Return a page of the teams of a user, oldest first."""
+    """Return a page of the teams of a user, oldest first, and the number of all."""
     statement = (
         select(team)
         .join(team_member, team_member.c.team_id == team.c.id)
@@ -180,7 +182,7 @@ async def member_ids(db: Executor, team_id: int) -> list[int]:
 
 
 async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of the accounts of members, oldest first."""
+    """Return a page of the accounts of members, oldest account first."""
     statement = select(account).join(team_member, team_member.c.user_id == account.c.id)
     ids = select(team_member.c.team_id, team_member.c.user_id).where(team_member.c.team_id == team_id)
     return await fetch_page(db, statement, page, AccountRow, team_member.c.user_id, ids=ids)
@@ -203,7 +205,7 @@ async def members_of_teams(db: Executor, team_ids: Collection[int]) -> list[int]
 async def filter_members(
     db: Executor, organization_id: int, user_ids: Collection[int], team_ids: Collection[int]
 ) -> list[int]:
-    """Return those users who are in one of these teams of the organization."""
+    """Return the ids of these users who are in one of these teams of the organization."""
     ids = await db.execute(
         select(team_member.c.user_id)
         .join(team, team.c.id == team_member.c.team_id)

@@ -1,6 +1,6 @@
 """Routes for access tokens of the caller.
 
-Tokens are created, listed and deleted only with the password; a token may delete itself.
+Tokens are created, listed and deleted only with the password. A token may delete itself.
 """
 
 from datetime import datetime
@@ -26,10 +26,10 @@ MOST_REPOSITORIES = MOST_SCOPES = 100
 
 
 class CreateAccessTokenOption(msgspec.Struct):
-    """A new token. `scopes` are read:… or write:… of a group; none means all.
+    """A new token. `scopes` are read:… or write:… of a group; an empty list means all.
 
     Without `expires_at` it works until it is deleted. With `repositories` (`owner/name`) it has access only
-    to them; elsewhere it counts as anonymous.
+    to these repositories. Other requests with it are treated as anonymous.
     """
 
     name: Name = ""
@@ -50,9 +50,9 @@ class TokenOwner(msgspec.Struct):
 class AccessToken(msgspec.Struct):
     """A token. `sha1` is the secret. It is empty except in the response to the creation.
 
-    `token_last_eight` distinguishes tokens. `repositories` are the current names of those that the token is
-    restricted to; absent without restriction. Deleted ones, and those that the owner of the token may no
-    longer see, are omitted.
+    `token_last_eight` are the last eight characters of the secret. `repositories` has the current names of
+    the repositories to which the token is restricted; absent without restriction. It omits deleted
+    repositories, and repositories that the owner of the token may no longer see.
     """
 
     id: int

@@ -38,22 +38,22 @@ _SECRET = re.compile(r"[0-9a-f]{40}")
 
 
 def has_secret_format(text: str) -> bool:
-    """True if ``text`` has the format of a token's secret."""
+    """True if ``text`` has the format of a token secret."""
     return _SECRET.fullmatch(text) is not None
 
 
 def digest(secret: str) -> bytes:
-    """Return the hash of a secret. The secret is random, so a slow hash would add no protection."""
+    """Return the SHA-256 of a secret. The secret is random, so a slow hash would add no protection."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 async def named_repositories(
     db: Database, principal: Principal, names: list[str], patience: float
 ) -> dict[int, str]:
-    """Return the current names of the repositories ``names`` (``owner/name``), by id.
+    """Return the current names of the repositories ``names`` (``owner/name``), by id. Raises Invalid.
 
-    Waits at most ``patience`` seconds for the events of repositories that were just created. Raises Invalid.
-    The error does not distinguish a missing repository from one that ``principal`` may not see.
+    Waits at most ``patience`` seconds for events of repositories that were just created. The error does not
+    distinguish a missing repository from a repository that ``principal`` may not see.
     """
     by_pair = {_owner_and_name(name): name for name in names}
     if not by_pair:
@@ -83,9 +83,9 @@ async def create(
     expires_at: datetime | None = None,
     repository_ids: Collection[int] = (),
 ) -> tuple[int, str]:
-    """Create a token. Return its id and secret. No scopes mean all, no repositories no restriction.
+    """Create a token. Return its id and secret. Raises Invalid.
 
-    Raises Invalid.
+    Without ``scopes`` it has all scopes. Without ``repository_ids`` it is not restricted.
     """
     if not name.strip():
         raise Invalid.field("name", "required", "is required")
@@ -114,9 +114,9 @@ async def create(
 
 
 async def find(tx: Tx, account_id: int, text: str) -> int:
-    """Return the id of the account's token with the id or name ``text``.
+    """Return ``text`` as a token id, or the id of the account's token with this name.
 
-    Raises NotFound, and Invalid for several.
+    An id is not looked up. Raises NotFound for an unknown name, and Invalid for a name of several tokens.
     """
     if text.isascii() and text.isdigit():
         return int(text) if len(text) < len(str(MAX_ID)) else MAX_ID
@@ -129,7 +129,7 @@ async def find(tx: Tx, account_id: int, text: str) -> int:
 
 
 async def delete(tx: Tx, account_id: int, token_id: int) -> None:
-    """Delete a token of the account and revoke it everywhere. Raises NotFound."""
+    """Delete a token of the account, and revoke it in all services. Raises NotFound."""
     if not await store.remove(tx, account_id, token_id):
         raise NotFound
     tx.emit(CredentialsRevoked(user_id=account_id), key=account_id)

@@ -79,7 +79,7 @@ class TokenHolderRow(AccountRow):
 
 
 class TokenRepositoryRow(TypedRow):
-    """A repository that a token is restricted to. ``login`` is None if it may not be seen."""
+    """A repository to which a token is restricted. ``login`` is None if the principal may not see it."""
 
     token_id: int
     login: str | None
@@ -87,7 +87,7 @@ class TokenRepositoryRow(TypedRow):
 
 
 async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (), **values: Any) -> int:
-    """Insert a token, restricted to ``repository_ids`` if there are any. Return its id."""
+    """Insert a token. Return its id. ``repository_ids`` restrict it, if there are any."""
     statement = insert(access_token).values(account_id=account_id, created_at=now(), **values)
     token_id = int((await db.execute(statement.returning(access_token.c.id))).scalar_one())
     if repository_ids:
@@ -97,7 +97,7 @@ async def add(db: Executor, account_id: int, repository_ids: Collection[int] = (
 
 
 async def get_holder(db: Executor, *, sha256: bytes = b"", token_id: int = 0) -> TokenHolderRow | None:
-    """Return the account of a token, found by one of the two; None if missing or expired."""
+    """Return the account of a token, found by digest or id. None if missing or expired."""
     restricted_to = (
         select(func.aggregate_strings(cast(token_repository.c.repository_id, String), ","))
         .where(token_repository.c.token_id == access_token.c.id)

@@ -1,6 +1,6 @@
 """Routes for the second factor of the caller's account.
 
-They accept only a password, or a session together with the password. Otherwise a person at an unattended
+They accept only a password, or a session together with the password. Otherwise anyone at an unattended
 browser could lock the owner out.
 """
 
@@ -30,7 +30,10 @@ from ingot_identity.two_factors.rules.proofs import require_password_and_code
 
 
 def own_second_factor() -> Policy:
-    """Policy for callers with a password or a session, on a route about their second factor."""
+    """Return the policy for routes that change the caller's second factor: a password or a session.
+
+    It raises NotFound for an account without a second factor.
+    """
 
     async def decide(connection: Connection, _level: str) -> AccountRow:
         principal = principal_of(connection, SignIn.BASIC)
@@ -49,7 +52,7 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 
 
 class TwoFactorState(msgspec.Struct, kw_only=True):
-    """The state of the second factor. `enabled` is about the app.
+    """The state of the second factor. `enabled`: an app is set up.
 
     `passkeys` and `recovery_codes` are numbers.
     """
@@ -67,7 +70,10 @@ class TwoFactorEnrolment(msgspec.Struct, kw_only=True):
 
 
 class BeginTwoFactor(msgspec.Struct):
-    """A request to begin. `password` is not needed if this request is authenticated with it."""
+    """A request to set up two-factor authentication.
+
+    `password` is not needed if this request is authenticated with the password.
+    """
 
     password: Password = ""
 
@@ -77,9 +83,9 @@ class ConfirmTwoFactor(msgspec.Struct):
 
 
 class ProveTwoFactor(msgspec.Struct):
-    """A proof. `code` is from the app or a recovery code.
+    """A proof. `code` is a code of the app or a recovery code.
 
-    Password and code are not needed if this request is authenticated with both.
+    Both are not needed if this request is authenticated with password and code.
     """
 
     password: Password = ""
@@ -87,7 +93,7 @@ class ProveTwoFactor(msgspec.Struct):
 
 
 class RecoveryCodes(msgspec.Struct):
-    """Recovery codes. Each works once instead of a code of the app. They are shown only now."""
+    """Recovery codes. Each works once instead of a code of the app. They are shown only once."""
 
     recovery_codes: list[str]
 
@@ -111,7 +117,7 @@ async def get_two_factor(request: IdentityRequest) -> TwoFactorState:
     status_code=201,
 )
 async def begin_two_factor(request: IdentityRequest, data: BeginTwoFactor) -> TwoFactorEnrolment:
-    """Begin a second factor (TOTP). It takes effect when a first code confirms it."""
+    """Begin to set up an app (TOTP). It takes effect after a first code confirms it."""
     await _require_fresh_password(request, data.password)
     async with request.db.transaction() as tx:
         row = await edits.get_account(tx, request.principal.id)
@@ -129,7 +135,7 @@ async def begin_two_factor(request: IdentityRequest, data: BeginTwoFactor) -> Tw
 async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -> RecoveryCodes:
     """Turn the second factor on with a code of the app.
 
-    From now on a password needs a code. Tokens need none.
+    From now on signing in with the password needs a code. Access tokens need none.
     """
     async with request.db.transaction() as tx:
         codes = await request.part(TwoFactorComponents).sign_ins.two_factors.confirm(
@@ -147,7 +153,7 @@ async def confirm_two_factor(request: IdentityRequest, data: ConfirmTwoFactor) -
     status_code=200,
 )
 async def renew_recovery_codes(request: IdentityRequest, data: ProveTwoFactor) -> RecoveryCodes:
-    """Replace the recovery codes. The former ones stop working."""
+    """Replace the recovery codes. The former codes stop working."""
     await _require_fresh_proof(request, data)
     async with request.db.transaction() as tx:
         codes = await two_factors.new_recovery_codes(tx, request.principal.id)
@@ -173,9 +179,9 @@ async def delete_two_factor(request: IdentityRequest, data: ProveTwoFactor) -> N
     tags=["admin"],
 )
 async def delete_two_factor_of_user(request: IdentityRequest) -> None:
-    """Remove app, passkeys and recovery codes that a user lost.
+    """Remove the app, passkeys and recovery codes of a user who has lost them.
 
-    For the caller's own, this request must contain the password.
+    For the caller's own account, this request must be authenticated with the password.
     """
     access.require_other_second_factor(request.principal, request.account)
     async with request.db.transaction() as tx:
@@ -184,7 +190,7 @@ async def delete_two_factor_of_user(request: IdentityRequest) -> None:
 
 
 async def _require_fresh_password(request: IdentityRequest, password: str) -> None:
-    """Require the password of a session, which may be old or stolen.
+    """Require the password if the request uses a session, which may be old or stolen.
 
     Raises Invalid, NotFound, TooManyRequests.
     """
@@ -197,7 +203,7 @@ async def _require_fresh_password(request: IdentityRequest, password: str) -> No
 
 
 async def _require_fresh_proof(request: IdentityRequest, data: ProveTwoFactor) -> None:
-    """Require password and code of a session. Raises Invalid, TooManyRequests."""
+    """Require password and code if the request uses a session. Raises Invalid, TooManyRequests."""
     if request.principal.via != "session":
         return
     sign_ins, address = request.part(TwoFactorComponents).sign_ins, client_address()

@@ -57,14 +57,14 @@ recovery_code = Table(
 
 
 async def get(db: Executor, account_id: int) -> TwoFactorRow | None:
-    """Return the second factor of an account, also an unconfirmed one."""
+    """Return the app of an account, confirmed or not; None without an app."""
     return await fetch_first(
         db, select(two_factor).where(two_factor.c.account_id == account_id), TwoFactorRow
     )
 
 
 async def get_account(db: Executor, account_id: int) -> AccountRow | None:
-    """Return the account, if it has a second factor: a confirmed app, or a passkey."""
+    """Return the account if it has a second factor (a confirmed app, or a passkey), or None."""
     statement = select(account).where(account.c.id == account_id, _has_factor(account_id))
     return await fetch_first(db, statement, AccountRow)
 
@@ -80,7 +80,7 @@ def _has_factor(account_id: int) -> ColumnElement[bool]:
 
 
 async def save(db: Executor, account_id: int, sealed: bytes) -> bool:
-    """Store a secret that has to be confirmed. Return False if the account has a confirmed one."""
+    """Store a secret to confirm. Return False if the account has a confirmed secret."""
     values = {"sealed": sealed, "created_at": now(), "last_step": 0}
     statement = transaction.insert(db, two_factor).values(account_id=account_id, **values)
     statement = statement.on_conflict_do_update(
@@ -96,14 +96,14 @@ async def confirm(db: Executor, account_id: int) -> None:
 
 
 async def mark_used(db: Executor, account_id: int, step: int) -> bool:
-    """Record the use of a time step's code. Return False if it, or a later one, was already used."""
+    """Record the use of a time step's code. Return False if this or a later step was already used."""
     unused = update(two_factor).where(two_factor.c.account_id == account_id, two_factor.c.last_step < step)
     statement = unused.values(last_step=step).returning(two_factor.c.account_id)
     return (await db.execute(statement)).scalar() is not None
 
 
 async def remove(db: Executor, account_id: int) -> bool:
-    """Remove the app. Return whether it existed."""
+    """Delete the app. Return False if it did not exist."""
     statement = delete(two_factor).where(two_factor.c.account_id == account_id)
     return (await db.execute(statement.returning(two_factor.c.account_id))).scalar() is not None
 

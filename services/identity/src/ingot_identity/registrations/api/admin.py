@@ -1,4 +1,4 @@
-"""Registrations that wait for an administrator."""
+"""Routes for registrations that wait for an administrator."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from ingot_identity.registrations.rules.accounts import PASSKEY_NAME
 
 
 class Registration(msgspec.Struct, kw_only=True):
-    """A registration that waits. `email_confirmed` is false where the server sends no mail."""
+    """A registration that waits for approval. `email_confirmed` is false if the site sends no mail."""
 
     id: int
     username: str
@@ -31,7 +31,7 @@ class Registration(msgspec.Struct, kw_only=True):
     tags=["admin"],
 )
 async def list_registrations(request: IdentityRequest) -> Response[list[Registration]]:
-    """List registrations that wait for approval, the oldest first."""
+    """List registrations that wait for approval, oldest first."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page(db, page)
@@ -57,7 +57,7 @@ async def list_registrations(request: IdentityRequest) -> Response[list[Registra
     status_code=204,
 )
 async def approve_registration(request: IdentityRequest, registration_id: int) -> None:
-    """Make the account of a registration. The person gets a mail."""
+    """Create the account of a registration. A confirmed address gets a mail."""
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
         registered = await approvals.approve(tx, request.presenter, messages, registration_id)
@@ -74,7 +74,7 @@ async def approve_registration(request: IdentityRequest, registration_id: int) -
     tags=["admin"],
 )
 async def refuse_registration(request: IdentityRequest, registration_id: int) -> None:
-    """Refuse a registration. The person gets a mail."""
+    """Reject a registration. A confirmed address gets a mail."""
     messages = request.part(MessageComponents).messages
     async with request.db.transaction() as tx:
         row = await approvals.refuse(tx, messages, registration_id)

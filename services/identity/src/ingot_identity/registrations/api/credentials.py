@@ -1,4 +1,4 @@
-"""The credentials in a form to register: a password, or a passkey in its place."""
+"""The credentials in a registration form: a password, or a passkey instead."""
 
 from collections.abc import Mapping
 
@@ -22,10 +22,10 @@ log = structlog.get_logger()
 def passkey_offer(
     request: IdentityRequest, browser: Browser, code: str, refused: Credentials | None = None
 ) -> str:
-    """Return the button for a passkey in place of the password; empty if the site cannot have passkeys.
+    """Return the button for a passkey instead of a password; empty if the site cannot have passkeys.
 
-    ``code`` is that of the link. ``refused`` are the credentials of an account that was not made: the
-    authenticator replaces their passkey.
+    ``code`` is the code of the link. ``refused`` has the credentials of a rejected account: the authenticator
+    replaces their passkey.
     """
     ceremonies = request.part(TwoFactorComponents).sign_ins.passkeys
     if not ceremonies.available:
@@ -38,7 +38,9 @@ def passkey_offer(
 async def read_credentials(
     request: IdentityRequest, browser: Browser, form: Mapping[str, str], code: str
 ) -> Credentials:
-    """Return the credentials of a new account. A challenge for a passkey works once, also in a refused form.
+    """Return the credentials of a new account.
+
+    A passkey's challenge works once, also if the form is rejected.
 
     Raises Invalid, InvalidPasskey, Unavailable.
     """
@@ -60,7 +62,7 @@ async def read_credentials(
 
 
 async def audit_registration(tx: Tx, registered: Registered, via: str) -> None:
-    """Record a new account, and its passkey."""
+    """Record a new account and its passkey in the audit log."""
     row = registered.account
     actor, subject = Actor(row.id, row.login, via=via, address=client_address()), f"user {row.login}"
     await add_entry(tx, actor, "user.register", subject, {"id": row.id, "email": row.email})

@@ -21,9 +21,9 @@ def invited_page(
     passkey: str = "",
     problem: str = "",
 ) -> Page:
-    """Return the form that makes an account for the address of an invitation.
+    """Return the form that creates an account for the address of an invitation.
 
-    ``passkey`` is the HTML of ``passkey_offer``, here and below.
+    ``passkey`` is the HTML of ``passkey_offer``, in all functions of this module.
     """
     purpose = (
         f"<p>for <strong>{escape(address)}</strong>, which was invited to {escape(target)}. "
@@ -65,7 +65,10 @@ def account_page(
     passkey: str = "",
     problem: str = "",
 ) -> Page:
-    """Return the form for the account of a confirmed address. ``note`` None: no administrator is asked."""
+    """Return the form for the account of a confirmed address.
+
+    ``note`` None: no administrator must approve it.
+    """
     purpose = f"<p>for <strong>{escape(address)}</strong></p>"
     form = _account_form(action, hidden, login, _note_field(note), passkey, problem)
     return Page("Create account", purpose + form)
@@ -101,13 +104,13 @@ def unconfirmed_page(
     passkey: str = "",
     problem: str = "",
 ) -> Page:
-    """Return the form for an account with its address, which nothing confirms."""
+    """Return the form for an account and its address, which is not confirmed."""
     fields = _address_field(address) + _note_field(note) + _work_fields(challenge, script)
     return Page("Create account", _account_form(action, hidden, login, fields, passkey, problem))
 
 
 def passkey_offer(begun: Begun, root: str) -> str:
-    """Return the button to create an account with a passkey in place of the password."""
+    """Return the button to create an account with a passkey instead of a password."""
     hint = "<noscript><p>Without JavaScript, choose a password.</p></noscript>"
     return f"<hr>{registration_button(begun, root, 'Create account with a passkey', hint)}"
 
@@ -141,7 +144,7 @@ def _note_field(note: str | None) -> str:
 
 
 def _work_fields(challenge: str, script: str) -> str:
-    """Return the fields of the proof of work, and its script; nothing without a challenge."""
+    """Return the fields and the script of the proof of work; empty without a challenge."""
     if not challenge:
         return ""
     return (
@@ -157,7 +160,7 @@ def _work_fields(challenge: str, script: str) -> str:
 def _account_form(
     action: str, hidden: Mapping[str, str], login: str, fields: str, passkey: str, problem: str
 ) -> str:
-    """Return the form for an account. ``fields`` come between the name and the password."""
+    """Return the form for an account. ``fields`` are placed between the name and the password."""
     name = (
         '<div class="field"><label for="username">User name</label>'
         f'<input id="username" name="username" value="{escape(login)}" autocomplete="username" '

@@ -1,4 +1,4 @@
-"""The page where invited people make an account, also where registration is closed."""
+"""The page where invited people create an account, also if registration is closed."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -41,7 +41,7 @@ async def invited_form(request: IdentityRequest) -> Page:
 
 @post(INVITED, policy=anyone(), include_in_schema=False, status_code=303)
 async def register_invited(request: IdentityRequest) -> Page:
-    """Make the account, sign it in, and continue with the invitation."""
+    """Create the account, sign it in, and continue with the invitation."""
     browser, form = Browser(request), await Browser(request).form()
     if not browser.sent(form, browser.form_secret):
         return browser.unknown_form()
@@ -63,7 +63,7 @@ async def register_invited(request: IdentityRequest) -> Page:
 
 
 async def _find(request: IdentityRequest, code: str) -> InvitationLink | None:
-    """Return the invitation, if it makes an account."""
+    """Return the invitation; None if it cannot be used to create an account."""
     if not request.part(InvitationComponents).may_register:
         return None
     async with request.db.read() as db:

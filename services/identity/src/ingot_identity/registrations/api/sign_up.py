@@ -1,7 +1,7 @@
-"""The pages where people make accounts themselves, if the setting of registration allows it.
+"""The pages where people create their own accounts, if the registration setting allows it.
 
-With mail, the first form asks for an address alone. Its answer does not depend on the address: no account is
-looked for before the mail is sent. The link of the mail leads to the form for the account.
+With mail, the first form only asks for an address. The response does not depend on the address: no account is
+looked up before the mail is sent. The link in the mail opens the form for the account.
 """
 
 from importlib.resources import files
@@ -54,7 +54,7 @@ async def sign_up_form(request: IdentityRequest) -> Page:
 
 @post(SIGN_UP, policy=anyone(), include_in_schema=False, status_code=200)
 async def sign_up(request: IdentityRequest) -> Page:
-    """Request a mail with a link, or make the account if the site sends no mail."""
+    """Request a mail with a link, or create the account if the site sends no mail."""
     browser, registration = Browser(request), request.part(RegistrationComponents)
     form = await browser.form()
     if not registration.admission.is_open:
@@ -91,7 +91,7 @@ async def account_form(request: IdentityRequest) -> Page:
 
 @post(REGISTER, policy=anyone(), include_in_schema=False, status_code=303)
 async def register_account(request: IdentityRequest) -> Page:
-    """Make the account of the address of a link, and sign it in."""
+    """Create the account of the address of a link, and sign it in."""
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
@@ -113,7 +113,7 @@ async def register_account(request: IdentityRequest) -> Page:
 
 
 async def _address_of(request: IdentityRequest, code: str) -> str:
-    """Return the address of a link that makes an account; empty for another one."""
+    """Return the address of a registration link; empty if the link is not valid or registration is closed."""
     messages = request.part(MessageComponents).messages
     if not request.part(RegistrationComponents).admission.is_open:
         return ""
@@ -123,7 +123,7 @@ async def _address_of(request: IdentityRequest, code: str) -> str:
 
 
 class _Waiting(NamedTuple):
-    """A registration that waits for an administrator. With a passkey it has recovery codes."""
+    """A registration that waits for an administrator. It has recovery codes if it has a passkey."""
 
     recovery_codes: list[str]
 
@@ -136,9 +136,9 @@ async def _register(
     code: str = "",
     address: str = "",
 ) -> Registered | _Waiting:
-    """Make an account, or let its registration wait.
+    """Create an account, or queue its registration.
 
-    Its address is that of the link with ``code``, or else the typed one, which nothing confirms. Raises
+    The address is the address of the link with ``code``, or else the typed address, unconfirmed. Raises
     NotFound, Conflict, Invalid, TooManyRequests.
     """
     messages, login = request.part(MessageComponents).messages, form.get("username", "").strip()
@@ -162,7 +162,7 @@ def _via(code: str) -> str:
 async def _registered(
     request: IdentityRequest, browser: Browser, outcome: Registered | _Waiting, code: str
 ) -> Page:
-    """Return the answer to a new account, whose session it starts, or to a registration that waits."""
+    """Return the page after a registration. Starts a session for a new account."""
     if isinstance(outcome, _Waiting):
         return browser.page(html.waiting_page(outcome.recovery_codes))
     return await welcome(request, browser, outcome, _via(code), f"{browser.root}/")
@@ -218,7 +218,7 @@ def _account_page(
 
 
 def _note(request: IdentityRequest, form: dict[str, str]) -> str | None:
-    """Return the text for the administrators; None if they are not asked."""
+    """Return the text for the administrators; None if no approval is needed."""
     asks = request.part(RegistrationComponents).admission.mode == "approval"
     return form.get("note", "") if asks else None
 

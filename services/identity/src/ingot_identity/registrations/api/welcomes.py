@@ -1,4 +1,4 @@
-"""The answer to a new account: its session, its recovery codes, and the way to the next page."""
+"""The response to a new account: its session, its recovery codes, and the next page."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from ingot_identity.sign_in.api.starts import start_session_without_password
 async def welcome(
     request: IdentityRequest, browser: Browser, registered: Registered, via: str, target: str
 ) -> Response[Any]:
-    """Start a session, and lead to ``target``: by a redirect, or from the page with the recovery codes."""
+    """Start a session. Redirect to ``target``, or show the recovery codes with a link to ``target``."""
     secret = await start_session_without_password(request, browser, registered.account, via)
     cookies = [browser.session_cookie(secret)]
     address = await browser.next_address(registered.account, target)

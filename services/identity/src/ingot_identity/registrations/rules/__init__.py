@@ -1,1 +1,1 @@
-"""Decisions of registration: who may register, new accounts, and the proof of work."""
+"""Rules of registration: the right to register, new accounts, and the proof of work."""

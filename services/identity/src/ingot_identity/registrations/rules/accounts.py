@@ -1,4 +1,4 @@
-"""New accounts that people make themselves."""
+"""New accounts that people create themselves."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -22,14 +22,14 @@ KIND: Literal["registration"] = "registration"
 
 
 class Credentials(NamedTuple):
-    """The password of a new account, or a passkey in its place."""
+    """The password of a new account, or a passkey instead."""
 
     password_hash: str = ""
     passkey: NewPasskey | None = None
 
 
 class NewAccount(NamedTuple):
-    """The fields of an account that a person asks for."""
+    """The fields of an account that a person requests."""
 
     login: str
     address: str
@@ -39,7 +39,7 @@ class NewAccount(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """A new account. With a passkey it has recovery codes, which are shown only now."""
+    """A new account. With a passkey it may have recovery codes, which are shown only once."""
 
     account: AccountRow
     passkey_id: int = 0
@@ -49,9 +49,9 @@ class Registered(NamedTuple):
 async def register_invited(
     tx: Tx, presenter: Presenter, messages: Messages, code: str, *, login: str, credentials: Credentials
 ) -> Registered:
-    """Make the account of an invited person. The link confirms its address.
+    """Create the account of an invited person. The link confirms its address.
 
-    Raises NotFound, Denied if the inviter may not invite any more, Conflict, Invalid.
+    Raises NotFound, Conflict, Invalid, and Denied if the inviter may no longer invite.
     """
     link = await invitations.begin_registration(tx, messages, code)
     address = messages.unseal(link.invitation.sealed_address)
@@ -59,9 +59,9 @@ async def register_invited(
 
 
 async def find_link(db: Executor, messages: Messages, code: str) -> MessageRow | None:
-    """Return the message behind the link with ``code``.
+    """Return the message whose link has ``code``.
 
-    None if it was used or is too old, or if an account has confirmed its address.
+    None if the link was used, has expired, or its address belongs to an account.
     """
     row = await messages.get_by_code(db, KIND, code)
     if row is None or await emails.get_confirmed_owner(db, messages.address_of(row)) is not None:
@@ -70,7 +70,10 @@ async def find_link(db: Executor, messages: Messages, code: str) -> MessageRow |
 
 
 async def take_link(tx: Tx, messages: Messages, code: str) -> str:
-    """End the link with ``code``, and all others of its address; the address. Raises NotFound."""
+    """Invalidate the link with ``code`` and all other links to its address. Return the address.
+
+    Raises NotFound.
+    """
     row = await find_link(tx, messages, code)
     if row is None or not await message_store.take(tx, row.id):
         raise NotFound
@@ -80,9 +83,9 @@ async def take_link(tx: Tx, messages: Messages, code: str) -> str:
 
 
 async def register(tx: Tx, presenter: Presenter, new: NewAccount) -> Registered:
-    """Make an account. A confirmed address is taken from accounts that only claim it.
+    """Create an account. A confirmed address is removed from accounts that only claim it.
 
-    Raises Invalid, and Conflict for a passkey that is registered already.
+    Raises Invalid, and Conflict for a passkey that is already registered.
     """
     if new.confirmed:
         await emails.remove_claims(tx, new.address.lower())

@@ -1,4 +1,4 @@
-"""The setting of registration: who may make an account."""
+"""The registration setting, which decides who may create an account."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,7 +9,7 @@ Mode = Literal["closed", "open", "domain", "approval"]
 
 
 class Admission:
-    """Decides who may register. Raises CannotStart for settings without a meaning."""
+    """Decides who may register. Raises CannotStart for settings that contradict each other."""
 
     def __init__(self, mode: Mode, domains: Sequence[str], *, sends_mail: bool) -> None:
         self.mode = mode
@@ -25,15 +25,15 @@ class Admission:
 
     @property
     def is_open(self) -> bool:
-        """Return True if people may ask for an account."""
+        """Return True if people may request an account."""
         return self.mode != "closed"
 
     def require_open(self) -> None:
-        """Raises NotFound while registration is closed."""
+        """Raise NotFound if registration is closed."""
         if not self.is_open:
             raise NotFound
 
     def require_address(self, address: str) -> None:
-        """Raises Invalid for an address of a domain that may not register. Subdomains count as others."""
+        """Raise Invalid if the domain of the address may not register. Subdomains are other domains."""
         if self.mode == "domain" and address.rpartition("@")[2].lower() not in self._domains:
             raise Invalid.field("email", "domain", "is of a domain that may not register here")

@@ -1,4 +1,4 @@
-"""Registrations that an administrator approves or refuses."""
+"""Registrations that an administrator approves or rejects."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict, Invalid, NotFound, TooManyRequests
@@ -20,10 +20,10 @@ DIGEST_BYTES = 32
 
 
 async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
-    """Let a registration wait. Return the recovery codes of an account with a passkey.
+    """Queue a registration. Return the recovery codes of an account with a passkey.
 
-    Raises Conflict, Invalid, TooManyRequests. Only its name is compared with those of accounts. The
-    administrator hears of an address in use.
+    Only its name is compared with existing accounts. An address in use is rejected at the approval. Raises
+    Conflict, Invalid, TooManyRequests.
     """
     names.check_login(new.login)
     names.check_email(new.address)
@@ -53,7 +53,10 @@ async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
 
 
 async def approve(tx: Tx, presenter: Presenter, messages: Messages, registration_id: int) -> Registered:
-    """Make the account of a registration, and send a mail. Raises Conflict, NotFound, Invalid."""
+    """Create the account of a registration, and send a mail if its address is confirmed.
+
+    Raises Conflict, NotFound, Invalid.
+    """
     row = await _take(tx, registration_id)
     new = NewAccount(row.login, row.address, _credentials_of(row), row.confirmed)
     registered = await register(tx, presenter, new)

@@ -1,7 +1,7 @@
-"""A proof of work: a challenge that costs a browser CPU time, and its check almost none.
+"""A proof of work: a challenge that costs a browser CPU time, while its check costs almost none.
 
-The answer is a number. The SHA-256 of challenge and number begins with as many zero bits as the challenge
-says. The server signs challenges, keeps none, and accepts each once.
+The answer is a number. The SHA-256 of challenge and number must begin with the number of zero bits in the
+challenge. The server signs challenges and does not store them. It accepts each challenge once.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _ANSWER = re.compile(r"\d{1,16}", re.ASCII)
 
 
 class WorkChallenges:
-    """Makes and checks challenges of ``bits`` zero bits. 0: none is asked for."""
+    """Creates and checks challenges with ``bits`` zero bits. 0 disables the proof of work."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class WorkChallenges:
         self._values, self._bits, self._clock = values, bits, clock
 
     def new(self) -> str:
-        """Return a signed challenge, or an empty text if none is asked for."""
+        """Return a signed challenge; empty if the proof of work is disabled."""
         if not self._bits:
             return ""
         signed = f"{self._bits}.{int(self._clock()) + LIFETIME_SECONDS}.{secrets.token_hex(16)}"
         return f"{signed}.{self._mac(signed)}"
 
     async def require(self, challenge: str, answer: str) -> None:
-        """Accept an answer once. Raises Invalid."""
+        """Check an answer, and mark its challenge as used. Raises Invalid."""
         if not self._bits:
             return
         if not answer:
@@ -71,7 +71,7 @@ class WorkChallenges:
 
 
 def is_solution(challenge: str, answer: str) -> bool:
-    """Return True if the answer has the zero bits that the challenge asks for."""
+    """Return True if the answer gives the zero bits that the challenge requires."""
     if not _ANSWER.fullmatch(answer):
         return False
     bits = int(challenge.partition(".")[0])

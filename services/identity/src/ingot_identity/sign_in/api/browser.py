@@ -1,4 +1,4 @@
-"""Browsers: their cookies, the forms that they send, and the headers of pages."""
+"""Browsers: their cookies, their forms, and the headers of pages."""
 
 import hashlib
 import re
@@ -35,7 +35,7 @@ r"""A path of this site with its query. Browsers read two slashes as another sit
 def script_response(request: IdentityRequest, source: bytes) -> Response[Any]:
     """Return the response with a script of a page, or 304 if the browser has it.
 
-    Browsers ask each time, so after an update no page runs with the script of another release.
+    Browsers revalidate it each time. So after an update no page runs a script of another release.
     """
     etag = f'"{hashlib.sha256(source).hexdigest()}"'
     headers = {"Cache-Control": "no-cache", "ETag": etag, "X-Content-Type-Options": "nosniff"}
@@ -47,7 +47,7 @@ def script_response(request: IdentityRequest, source: bytes) -> Response[Any]:
 class Browser:
     """The browser of a request.
 
-    Its cookies are sent to no other host; over https they are never sent without TLS.
+    Its cookies are sent to no other host. If the public URL is https, they are never sent without TLS.
     """
 
     def __init__(self, request: IdentityRequest) -> None:
@@ -63,7 +63,7 @@ class Browser:
 
     @property
     def root(self) -> str:
-        """Return the path of the site, without a slash at its end."""
+        """Return the path of the site, without a trailing slash."""
         return urlsplit(self._request.public_url).path.rstrip("/")
 
     @property
@@ -76,7 +76,7 @@ class Browser:
         return None if row is None or await self.must_enrol(row) else row
 
     async def enrolling_session(self) -> SessionHolderRow | None:
-        """Return the signed-in account and its session, also without a required second factor."""
+        """Return the signed-in account and its session, even if a required second factor is missing."""
         if not self.session_secret:
             return None
         async with self._request.db.read() as db:
@@ -88,13 +88,13 @@ class Browser:
         return await lacks_required(self._request.db, sign_ins, row)
 
     async def next_address(self, row: AccountRow, address: str) -> str:
-        """Return ``address``; for an account that lacks a required second factor, that of the enrolment."""
+        """Return ``address``, or the enrolment page if the account lacks a required second factor."""
         return f"{self.root}{ENROL}" if await self.must_enrol(row) else address
 
     async def form(self) -> dict[str, str]:
         """Return the fields of the form. A repeated field has its last value. Raises BadRequest.
 
-        NUL is left out: no database stores it.
+        NUL is removed, because no database stores it.
         """
         raw = await self._request.raw_body()
         try:
@@ -104,9 +104,9 @@ class Browser:
         return {name: value.replace("\0", "") for name, value in pairs}
 
     def sent(self, form: Mapping[str, str], secret: str) -> bool:
-        """True if the form comes from a page for this browser, by the ``secret`` of a cookie.
+        """True if the form comes from a page for this browser. ``secret`` is the secret in its cookie.
 
-        Other sites do not know its token.
+        Other sites do not have the form's token.
         """
         return browser_sessions.is_form_token(form.get("token", ""), secret)
 
@@ -121,8 +121,8 @@ class Browser:
     ) -> Response[str]:
         """Return a page that no other site may frame.
 
-        Its forms may lead to this site and to the sources ``leads_to``. ``scripts``: it loads scripts of this
-        server.
+        Its forms may redirect to this site and to the sources ``leads_to``. ``scripts``: the page may load
+        scripts of this server.
         """
         sources = " ".join(["'self'", *leads_to])
         own_scripts = " script-src 'self';" if scripts else ""
@@ -160,19 +160,22 @@ class Browser:
         return self._new_cookie(self._session_name, secret, lifetime)
 
     def form_cookie(self) -> Cookie | None:
-        """Return the cookie for forms before a sign-in; None if the browser has it."""
+        """Return the cookie for forms before a sign-in; None if the browser already has it."""
         if self.form_secret:
             return None
         self.form_secret = browser_sessions.new_secret()
         return self._new_cookie(self._form_name, self.form_secret, None)
 
     def form_cookie_again(self) -> Cookie:
-        """Return the cookie for forms before a sign-in, also if the browser has it."""
+        """Return the cookie for forms before a sign-in, even if the browser already has it."""
         self.form_secret = self.form_secret or browser_sessions.new_secret()
         return self._new_cookie(self._form_name, self.form_secret, None)
 
     def attempt_cookie(self, text: str, seconds: int) -> Cookie:
-        """Return the cookie of a sign-in with a provider. An empty text deletes the cookie."""
+        """Return the cookie of a sign-in with a provider, which expires after ``seconds``.
+
+        An empty text with 0 seconds deletes the cookie.
+        """
         return self._new_cookie(self._attempt_name, text, seconds)
 
     def _new_cookie(self, name: str, value: str, max_age: int | None) -> Cookie:
@@ -189,12 +192,12 @@ _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def checked_query(query: str) -> str:
-    """Return the query of an authorization request, which forms pass on. Raises BadRequest."""
+    """Return the query of an authorization request that forms pass on. Raises BadRequest."""
     if len(query) > LONGEST_QUERY or not _QUERY.fullmatch(query):
         raise BadRequest("the form names no request for authorization")
     return query
 
 
 def local_path(text: str) -> str:
-    """Return the path of this site to open after a sign-in; ``/`` if the text is no such path."""
+    """Return the local path to open after a sign-in; ``/`` if the text is not a local path."""
     return text if len(text) <= LONGEST_QUERY and _LOCAL_PATH.fullmatch(text) else "/"

@@ -1,4 +1,4 @@
-"""Pages for the first second factor of an account if the site requires one: a passkey or an app."""
+"""Pages to set up a second factor that the site requires: a passkey or an app."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ async def enrolment_form(request: IdentityRequest) -> Page:
 
 @post(ENROL, policy=anyone(), include_in_schema=False, status_code=200)
 async def enrol(request: IdentityRequest) -> Page:
-    """Begin or confirm an app for codes."""
+    """Begin or confirm a second factor with an app."""
     browser = Browser(request)
     form = await browser.form()
     session = await browser.enrolling_session()

@@ -1,4 +1,4 @@
-"""The pages for people: plain HTML in the frame of all pages. Only those with passkeys have a script.
+"""HTML pages in the common frame of all pages. Only pages with passkeys have a script.
 
 Every value is escaped here.
 """
@@ -18,7 +18,7 @@ class Page(NamedTuple):
 
 
 class Button(NamedTuple):
-    """A button for a provider: title, address, and address of the picture, which may be empty."""
+    """A button for a provider: its title, its URL, and the URL of its picture, which may be empty."""
 
     title: str
     address: str
@@ -37,11 +37,11 @@ def sign_in_page(
     forgot: str = "",
     sign_up: str = "",
 ) -> Page:
-    """Return the form to sign in. ``application`` is the name of the application that asks for it.
+    """Return the form to sign in. ``application`` is the name of the application that requested the sign-in.
 
-    ``passkeys`` is the address of the page to sign in with a passkey; empty if the site has none. ``forgot``
-    is the page for a forgotten password; empty if the site sends no mail. ``sign_up`` is the page to create
-    an account; empty if registration is closed.
+    ``passkeys`` is the URL of the page to sign in with a passkey; empty if the site has none. ``forgot`` is
+    the page for a forgotten password; empty if the site sends no mail. ``sign_up`` is the page to create an
+    account; empty if registration is closed.
     """
     links = "".join(map(_provider_link, providers))
     if passkeys:
@@ -77,7 +77,10 @@ def _without_password(forgot: str, sign_up: str) -> str:
 
 
 def code_page(*, action: str, hidden: Mapping[str, str], problem: str = "", passkey: str = "") -> Page:
-    """Return the form for the second factor, shown after the password. ``passkey`` is HTML of a button."""
+    """Return the form for the second factor, shown after the password.
+
+    ``passkey`` is the HTML of a button.
+    """
     choice = "Use a passkey, or give" if passkey else "Give"
     return Page(
         "Two-factor authentication",
@@ -181,8 +184,8 @@ def consent_page(
 ) -> Page:
     """Return the form to consent to an application.
 
-    ``wishes`` are the requested rights, in words. ``goes_to`` is the host that gets the answer. ``owner`` is
-    empty if the application comes with this server.
+    ``wishes`` are descriptions of the requested rights. ``goes_to`` is the redirect URI. ``owner`` is empty
+    for a built-in application.
     """
     origin = f"registered by {escape(owner)}" if owner else "known to this server"
     items = "".join(f"<li>{escape(wish)}</li>" for wish in wishes)
@@ -228,7 +231,7 @@ def confirm_page(
     passkey: str = "",
     problem: str = "",
 ) -> Page:
-    """Return the form that asks a signed-in person for a proof again."""
+    """Return the form that asks a signed-in person for a new proof."""
     button = '<button class="primary">Continue</button>' if asks_password else ""
     otherwise = ""
     if not asks_password and not passkey:
@@ -244,13 +247,13 @@ def confirm_page(
 
 
 def document(page: Page, frame: PageFrame, appearance: Appearance) -> str:
-    """Return the whole page."""
+    """Return the complete HTML document."""
     main = f"<h1>{escape(page.title)}</h1>{page.body}"
     return frame.document(page.title, main, kind="sign-in", appearance=appearance)
 
 
 def hidden_fields(fields: Mapping[str, str]) -> str:
-    """Return hidden inputs of a form."""
+    """Return hidden inputs for a form."""
     return "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in fields.items()
@@ -258,5 +261,5 @@ def hidden_fields(fields: Mapping[str, str]) -> str:
 
 
 def problem_notice(text: str) -> str:
-    """Return the reason why a form was refused; nothing for an empty text."""
+    """Return the reason why a form was rejected as HTML; empty for an empty text."""
     return f'<div class="notice bad" role="alert"><p>{escape(text)}</p></div>' if text else ""

@@ -1,6 +1,7 @@
 """Sign-in with a provider of OpenID Connect: the redirect, the callback, and further proofs.
 
-All steps happen in the same browser: the attempt is in a sealed cookie, and tickets name the browser.
+All steps happen in the same browser. The attempt is in a sealed cookie, and tickets contain the browser's
+digest.
 """
 
 import hashlib
@@ -82,7 +83,7 @@ async def icon(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}", policy=anyone(), include_in_schema=False)
 async def begin(request: IdentityRequest, name: str) -> Page:
-    """Redirect to the provider. ``to`` is the next page, or ``query`` the request of an application."""
+    """Redirect to the provider. The next page is ``to``, or the authorization request in ``query``."""
     source, config = await get_provider(request, name)
     to = local_path(request.query_params.get("to", "/"))
     query = checked_query(request.query_params.get("query", ""))
@@ -91,7 +92,7 @@ async def begin(request: IdentityRequest, name: str) -> Page:
 
 @get("/login/oidc/{name:str}/callback", policy=anyone(), include_in_schema=False)
 async def callback(request: IdentityRequest, name: str) -> Page:
-    """Handle the provider's redirect back: sign in, link, or ask for a further proof."""
+    """Handle the redirect from the provider: sign in, link, or ask for a further proof."""
     browser = Browser(request)
     source, config = await get_provider(request, name)
     parts = request.part(ProviderComponents)
@@ -128,7 +129,7 @@ async def callback(request: IdentityRequest, name: str) -> Page:
 
 @post(FINISH, policy=anyone(), include_in_schema=False, status_code=303)
 async def finish(request: IdentityRequest) -> Page:
-    """Sign in with the password or the code of the account that a provider has identified."""
+    """Sign in to the account of the provider's response, after a check of its password or code."""
     browser = Browser(request)
     form = await browser.form()
     if not browser.sent(form, browser.form_secret):
@@ -158,7 +159,7 @@ async def finish(request: IdentityRequest) -> Page:
 
 @get("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False)
 async def link_form(request: IdentityRequest, name: str) -> Page:
-    """Return the form in which the signed-in user confirms a link with the provider by the password."""
+    """Return the form that links the signed-in user with the provider, after a proof."""
     browser = Browser(request)
     source, config = await get_provider(request, name)
     return await _link_page(request, browser, source, config)
@@ -166,7 +167,7 @@ async def link_form(request: IdentityRequest, name: str) -> Page:
 
 @post("/login/oidc/{name:str}/link", policy=anyone(), include_in_schema=False, status_code=303)
 async def begin_link(request: IdentityRequest, name: str) -> Page:
-    """Redirect to the provider to link the account of the signed-in user."""
+    """Check the proof, and redirect to the provider to link the signed-in user."""
     browser = Browser(request)
     source, config = await get_provider(request, name)
     form = await browser.form()
@@ -187,7 +188,7 @@ async def begin_link(request: IdentityRequest, name: str) -> Page:
 
 
 async def get_provider(request: IdentityRequest, name: str) -> tuple[SourceRow, OidcConfig]:
-    """Return a provider with its configuration. Raises NotFound, also for a disabled one."""
+    """Return a provider with its configuration. Raises NotFound, also if it is disabled."""
     async with request.db.read() as db:
         row = await source_store.get_by_name(db, name)
     if row is None or not row.enabled or row.kind != SourceKind.OIDC:
@@ -296,7 +297,7 @@ async def _require_proof(
     password: bool,
     code: bool,
 ) -> None:
-    """Check the password, and the second factor by ``code``.
+    """Check the password if ``password``, and the second factor if ``code``.
 
     Raises Invalid, CodeRequired, InvalidPasskey, TooManyRequests, Unavailable.
     """
@@ -316,7 +317,7 @@ async def _link_signed_in(
     person: Person,
     account_id: int,
 ) -> Page:
-    """Link the account that is still signed in. Raises Denied."""
+    """Link the account that began the attempt. Raises Denied unless it is still signed in."""
     session = await browser.session()
     if session is None or session.id != account_id:
         raise Denied(TOO_LATE)
@@ -421,7 +422,7 @@ async def _read_person(
 
 
 async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
-    """Return the page for a failed sign-in. The reason is only in the log, because it may be confidential."""
+    """Return the page for a failed sign-in. The reason is only logged, because it may be confidential."""
     log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
     match error:
         case ProviderRefused():

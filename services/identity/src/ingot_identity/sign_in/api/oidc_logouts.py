@@ -1,4 +1,4 @@
-"""Logout with a provider of OpenID Connect: begun by the provider, or by the browser of the user."""
+"""Logout with a provider of OpenID Connect, started by the provider or by the user's browser."""
 
 import msgspec
 import structlog
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 @post("/login/oidc/{name:str}/logout", policy=anyone(), include_in_schema=False, status_code=200)
 async def end_by_provider(request: IdentityRequest, name: str) -> Page:
-    """Back-channel logout: end the sessions that the provider names."""
+    """End the sessions that the provider's logout token names (back-channel logout)."""
     source, config = await get_provider(request, name)
     token = (await Browser(request).form()).get("logout_token", "")
     published = request.part(ProviderComponents).published
@@ -43,7 +43,7 @@ async def end_by_provider(request: IdentityRequest, name: str) -> Page:
 class SessionProvider(msgspec.Struct, kw_only=True):
     """The provider of a session.
 
-    `sign_out_url` ends the session at the provider in a browser; may be empty.
+    `sign_out_url` ends the session at the provider; it may be empty. Open it in a browser.
     """
 
     sign_out_url: str
@@ -56,7 +56,7 @@ class SessionProvider(msgspec.Struct, kw_only=True):
     tags=["user"],
 )
 async def session_provider(request: IdentityRequest, session_id: int) -> SessionProvider:
-    """Get the provider with which a session of the caller began. Answers 404 if it began with a password."""
+    """Return the provider of a session of the caller. The status is 404 if it began without a provider."""
     async with request.db.read() as db:
         row = await session_store.get_provider_of(db, request.principal.id, session_id)
     if row is None:
@@ -65,7 +65,7 @@ async def session_provider(request: IdentityRequest, session_id: int) -> Session
 
 
 async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
-    """Return the address that ends the session at the provider, or ""."""
+    """Return the URL that ends the session at the provider; empty if the provider has none."""
     async with request.db.read() as db:
         source = await source_store.get(db, source_id)
     if source is None or not source.enabled or source.kind != SourceKind.OIDC:

@@ -1,6 +1,6 @@
 """Pages of OAuth2: sign-in, and consent to an application. They work without JavaScript.
 
-The request of an application stays in the query of all steps, and each step checks it. Redirects go only to
+The authorization request stays in the query of all steps, and each step checks it. Redirects go only to
 addresses that the application registered.
 """
 
@@ -56,7 +56,7 @@ Page = Response[Any]
 async def authorize(request: IdentityRequest) -> Page:
     """Handle an authorization request: ask the user to sign in and to consent, if necessary.
 
-    A consent makes tokens, so an old session signs in again before it.
+    A consent creates tokens, so it needs a recent sign-in or proof.
     """
     browser = Browser(request)
     session = await browser.session()
@@ -85,7 +85,7 @@ async def authorize(request: IdentityRequest) -> Page:
 async def _consent_page(
     request: IdentityRequest, browser: Browser, query: str, consent: Consent, session: SessionHolderRow
 ) -> Page:
-    """Return the page that asks for the consent, or the sign-in page to an old session."""
+    """Return the page that asks for consent, or the sign-in page if the last proof is too old."""
     if not is_proved(request, session):
         return await _sign_in_page(request, browser, query, consent)
     async with request.db.read() as db:
@@ -106,7 +106,7 @@ async def _consent_page(
 
 @post(AUTHORIZE, policy=anyone(), include_in_schema=False, status_code=303)
 async def decide(request: IdentityRequest) -> Page:
-    """Send the decision of the user to the application: a code or a refusal."""
+    """Send the user's decision to the application: a code or a denial."""
     browser = Browser(request)
     session = await browser.session()
     query = request.scope["query_string"].decode("latin-1")
@@ -127,7 +127,7 @@ async def decide(request: IdentityRequest) -> Page:
 
 @get(SIGN_IN, policy=anyone(), include_in_schema=False)
 async def sign_in_form(request: IdentityRequest) -> Page:
-    """Return the signed-in account, or the form to sign in. ``to`` in the query is the next page."""
+    """Return the page of the signed-in account, or the form to sign in. ``to`` is the next page."""
     browser = Browser(request)
     session = await browser.session()
     to = request.query_params.get("to", "")
@@ -144,9 +144,9 @@ async def sign_in_form(request: IdentityRequest) -> Page:
 
 @post(SIGN_IN, policy=anyone(), include_in_schema=False, status_code=303)
 async def sign_in(request: IdentityRequest) -> Page:
-    """Sign in with the password and the code of a second factor, if there is one.
+    """Sign in with the password, and with a second factor if the account has one.
 
-    Then continue the request.
+    Then continue with the next page or the authorization request.
     """
     browser = Browser(request)
     form = await browser.form()
@@ -215,7 +215,7 @@ async def sign_out(request: IdentityRequest) -> Page:
 async def checked_request(
     request: IdentityRequest, query: str, session: SessionHolderRow | None
 ) -> Consent | Answer:
-    """Return the request of an application in ``query``, or the refusal of it."""
+    """Return the authorization request in ``query``, or the answer that rejects it."""
     pairs = pairs_of(query)
     async with request.db.read() as db:
         application = await oauth2_flow.get_application(db, dict(pairs).get("client_id", ""))
@@ -223,7 +223,7 @@ async def checked_request(
 
 
 class _SignedIn(NamedTuple):
-    """The account with a password, the stamp of the one here, and the source that has the password."""
+    """The account of a password, the stamp of the local password, and the source that verified it."""
 
     actor: Actor
     password_stamp: str
@@ -231,7 +231,7 @@ class _SignedIn(NamedTuple):
 
 
 def _signed_in(row: AccountRow) -> _SignedIn:
-    """Return an account after its password. Without one here, it is that of its source."""
+    """Return an account after its password was verified: the local password or, without one, its source's."""
     actor = Actor(row.id, row.login, via="basic", address=client_address())
     return _SignedIn(actor, stamp_of(row.password_hash), LOCAL if row.password_hash else row.source_id)
 
@@ -284,7 +284,7 @@ async def _give_consent(
 
 
 def _must_sign_in_again(consent: Consent, session: SessionHolderRow) -> bool:
-    """True if the application wants a newer sign-in (OpenID Connect Core, section 3.1.2.1)."""
+    """True if the application requires a newer sign-in (OpenID Connect Core, section 3.1.2.1)."""
     age, longest = now() - session.signed_in_at, consent.parameter("max_age")
     if "login" in consent.parameter("prompt").split():
         return age > JUST_SIGNED_IN
@@ -322,7 +322,7 @@ async def _sign_in_page(
 
 
 def next_query(query: str, to: str) -> str:
-    """Return the query of links that keep the request of an application, or the next page."""
+    """Return the query of links that keep the authorization request, or the next page."""
     return urlencode({"query": query} if query else {"to": to})
 
 
@@ -333,7 +333,7 @@ def _passkey_address(request: IdentityRequest, root: str, *, query: str, to: str
 
 
 async def _providers(request: IdentityRequest, root: str, *, query: str, to: str) -> list[html.Button]:
-    """Return the buttons of providers. Their links keep the request of an application, or the next page."""
+    """Return the buttons of providers. Their links keep the authorization request, or the next page."""
     async with request.db.read() as db:
         rows = await source_store.list_enabled(db)
     return [
@@ -358,7 +358,10 @@ async def _code_page(
     to: str,
     began: bool,
 ) -> Page:
-    """Return the page for the second factor. ``began``: it is shown for the first time, without an error."""
+    """Return the page for the second factor.
+
+    ``began``: it is shown for the first time, so without an error.
+    """
     token = browser_sessions.form_token(browser.form_secret)
     sign_ins = request.part(TwoFactorComponents).sign_ins
     async with request.db.read() as db:
@@ -383,12 +386,12 @@ async def _code_page(
 
 
 def _goes_to(consent: Consent | Answer) -> str:
-    """Return the address of the application; empty if it is not trusted."""
+    """Return the redirect URI of the application; empty if it is not trusted."""
     return consent.redirect_uri if isinstance(consent, Consent) else consent.headers.get("Location", "")
 
 
 def leads_to_application(consent: Consent | Answer | None) -> list[str]:
-    """Return form targets of the sign-in page, which redirects to applications with a former consent."""
+    """Return form targets of the sign-in page. With an earlier consent it redirects to the application."""
     address = _goes_to(consent) if consent else ""
     return [redirect_uris.form_action(address)] if address else []
 

@@ -1,4 +1,4 @@
-"""The pages for passkeys. Their script asks the browser for a credential, and sends the form with it."""
+"""The pages for passkeys. Their script requests a credential from the browser, and sends the form with it."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -17,12 +17,12 @@ NO_SCRIPT = (
 
 
 def use_button(begun: Begun, root: str, text: str, *, primary: bool = False) -> str:
-    """Return the button of a form for a passkey. Without JavaScript it stays hidden."""
+    """Return the button that uses a passkey in a form. Without JavaScript it is hidden."""
     return _button(begun, root, text, "get", primary=primary)
 
 
 def registration_button(begun: Begun, root: str, text: str, hint: str) -> str:
-    """Return the button that creates the passkey of a new account. The script inserts the name of the form.
+    """Return the button that creates the passkey of a new account. The script inserts the form's name field.
 
     ``hint`` is for browsers without JavaScript.
     """
@@ -32,7 +32,7 @@ def registration_button(begun: Begun, root: str, text: str, hint: str) -> str:
 def passkey_sign_in_page(
     *, action: str, hidden: Mapping[str, str], button: str, sign_in: str, application: str, problem: str = ""
 ) -> Page:
-    """Return the form to sign in without a password. ``sign_in`` is the address of the other form."""
+    """Return the form to sign in with a passkey. ``sign_in`` is the URL of the form for passwords."""
     purpose = f"<p>to go on to <strong>{escape(application)}</strong></p>" if application else ""
     return Page(
         "Sign in with a passkey",
@@ -97,10 +97,10 @@ def enrolment_page(
     enrolment: Enrolment | None,
     problem: str,
 ) -> Page:
-    """Return the ways to set up a required second factor.
+    """Return the page to set up a required second factor.
 
-    ``passkeys`` is the address of the form for a passkey, ``begun`` its ceremony. ``enrolment`` is the app
-    that was begun.
+    ``passkeys`` is the URL of the form for a passkey, and ``begun`` its ceremony. ``enrolment`` is the app
+    whose setup has begun.
     """
     body = (
         f"<p>You are signed in as <strong>{escape(login)}</strong>. This site requires a second factor of "
@@ -133,12 +133,12 @@ def enrolment_page(
 
 
 def enrolled_page(*, codes: Sequence[str], root: str) -> Page:
-    """Return the recovery codes of an account that has set up a required second factor."""
+    """Return the recovery codes after the setup of a required second factor."""
     return Page("Second factor", f'{_codes(codes)}<p><a href="{escape(root)}/">Continue</a></p>')
 
 
 def _app_link(enrolment: Enrolment) -> str:
-    """Return the address for the app; nothing that a form may have made of it."""
+    """Return the link that opens the app; empty for a URI of another scheme, which a form may contain."""
     return enrolment.uri if enrolment.uri.startswith("otpauth://") else ""
 
 

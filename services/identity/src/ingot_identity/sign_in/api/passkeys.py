@@ -1,4 +1,4 @@
-"""Passkeys on pages: the sign-in without a password, and the passkeys of the signed-in account."""
+"""Pages for passkeys: sign-in without a password, and the passkeys of the signed-in account."""
 
 from importlib.resources import files
 from typing import Any
@@ -51,7 +51,7 @@ async def script(request: IdentityRequest) -> Page:
 
 @get(PASSKEY, policy=anyone(), include_in_schema=False)
 async def sign_in_form(request: IdentityRequest) -> Page:
-    """Return the form to sign in with a passkey. ``to`` and ``query`` are as for the sign-in by password."""
+    """Return the form to sign in with a passkey. The next page is ``to``, or the request in ``query``."""
     browser = Browser(request)
     query = checked_query(request.query_params.get("query", ""))
     to = local_path(request.query_params.get("to", "/"))
@@ -251,7 +251,7 @@ def _name(text: str) -> str:
 
 
 def _id(text: str) -> int:
-    """Return the id in a form; 0, which no passkey has, for any other text."""
+    """Return the id in a form. Any other text returns 0, which no passkey has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 

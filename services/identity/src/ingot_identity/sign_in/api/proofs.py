@@ -1,4 +1,4 @@
-"""Proofs that the signed-in person is still at the browser, required before dangerous actions."""
+"""Proofs that the signed-in person is still at the browser. Dangerous actions require them."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ Page = Response[Any]
 
 
 def is_proved(request: IdentityRequest, session: SessionHolderRow) -> bool:
-    """True if the person of a session gave a proof within the time of the settings."""
+    """True if the last proof of a session is recent enough (``proof_seconds``)."""
     return _is_recent(request, session.proved_at or session.signed_in_at)
 
 
@@ -41,7 +41,7 @@ def _is_recent(request: IdentityRequest, proved_at: datetime) -> bool:
 
 
 def confirm_address(browser: Browser, to: str) -> str:
-    """Return the address of the page that asks for a proof, and then leads to ``to``."""
+    """Return the URL of the page that asks for a proof, and then redirects to ``to``."""
     return f"{browser.root}{CONFIRM}?{urlencode({'to': to})}"
 
 
@@ -103,11 +103,11 @@ async def _confirm_page(
 
 
 class SessionProof(msgspec.Struct, kw_only=True):
-    """The proof that pages need from the caller. Without `needed`, the last proof is recent enough.
+    """The proof that dangerous actions need. If `needed` is false, the last proof is recent enough.
 
-    `password` and `code` say if the account has them. `first_password`: it has passkeys in place of a
-    password, so its owner may set one. `passkey_options` are for the browser, and empty
-    without passkeys; `state` is sent back with its response.
+    `password` and `code`: the account has a password, a second factor. `first_password`: the account has
+    passkeys instead of a password, so a password can be set. `passkey_options` are for the browser; empty
+    without passkeys. `state` must be sent back with the browser's response.
     """
 
     needed: bool
@@ -119,7 +119,10 @@ class SessionProof(msgspec.Struct, kw_only=True):
 
 
 class ProveSession(msgspec.Struct, kw_only=True):
-    """A proof: the password, with a code or passkey if there is a second factor; or only a passkey."""
+    """A proof: the password, with a code or passkey if there is a second factor.
+
+    A passkey alone is enough, too.
+    """
 
     password: Annotated[str, msgspec.Meta(max_length=LONGEST)] = ""
     code: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -165,7 +168,7 @@ async def prove(request: IdentityRequest, data: ProveSession) -> None:
 
 
 def _secret_of(session_id: int) -> str:
-    """Return the text by which a challenge is bound to a session. A principal has only the session's id."""
+    """Return the text that binds a challenge to a session. A principal has only the session's id."""
     return f"session {session_id}"
 
 

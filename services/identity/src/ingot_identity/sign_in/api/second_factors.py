@@ -1,4 +1,4 @@
-"""The second factor in forms: the button for a passkey, and the check of what was sent."""
+"""The second factor in forms: the button for a passkey, and the check of the response."""
 
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
@@ -19,16 +19,17 @@ from ingot_identity.two_factors.rules.proofs import (
 async def passkey_button(
     request: IdentityRequest, browser: Browser, purpose: Purpose, secret: str, *, account_id: int
 ) -> str:
-    """Return the HTML of a button for the passkeys of an account; empty if it has none.
+    """Return the HTML of a button for the passkeys of an account.
 
-    ``secret`` is the secret of the cookie that binds the challenge to the browser.
+    Empty if the account has none, or passkeys are unavailable. ``secret`` is the secret of the cookie that
+    binds the challenge to the browser.
     """
     begun = await _begin(request, purpose, account_id, secret)
     return use_button(begun, browser.root, "Use a passkey") if begun else ""
 
 
 async def begin_proof(request: IdentityRequest, account_id: int, secret: str) -> Begun | None:
-    """Begin a proof with a passkey of the account; None if it has none."""
+    """Begin a proof with a passkey. Return None if the account has none, or passkeys are unavailable."""
     return await _begin(request, "proof", account_id, secret)
 
 

@@ -16,9 +16,9 @@ from ingot_identity.sources.store.tables import LOCAL
 async def start_session(
     request: IdentityRequest, browser: Browser, actor: Actor, password_stamp: str, source_id: int = LOCAL
 ) -> str:
-    """Return the secret of a new session. ``source_id``: the source that has the password.
+    """Start a session. Return its secret. ``source_id`` is the source that verified the password.
 
-    Raises Denied if the password has changed since the user gave it.
+    Raises Denied if the password has changed since the user gave it, or if the account may not sign in.
     """
     async with request.db.transaction() as tx:
         secret = await browser_sessions.start(
@@ -44,7 +44,10 @@ async def start_session(
 async def start_session_without_password(
     request: IdentityRequest, browser: Browser, row: AccountRow, via: str
 ) -> str:
-    """Return the secret of a new session. The account was identified ``via`` another way than a password."""
+    """Start a session of an account that was identified without a password. Return its secret.
+
+    ``via`` is the kind of the sign-in, such as ``passkey``. Raises Denied if the account may not sign in.
+    """
     async with request.db.transaction() as tx:
         await accounts.mark_signed_in(tx, row.id)
     actor = Actor(row.id, row.login, via=via, address=client_address())

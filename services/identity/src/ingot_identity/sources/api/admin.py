@@ -1,4 +1,4 @@
-"""Routes for sources, for site administrators. A secret is never shown."""
+"""Routes for sources, for site administrators. Responses never contain secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -55,11 +55,11 @@ class EditSourceOption(msgspec.Struct, kw_only=True):
 
 
 class Source(msgspec.Struct, kw_only=True):
-    """A source. `from_settings`: the settings of the server declare it, and it can be changed only there.
+    """A source. `from_settings`: the settings of the server declare it. It can be changed only there.
 
     A provider of OpenID Connect must be configured with `redirect_uri`, `backchannel_logout_uri` and
-    `post_logout_redirect_uri`, and a SCIM client with `scim_url`. `accounts` is the number of linked
-    accounts.
+    `post_logout_redirect_uri`. A SCIM client must be configured with `scim_url`. `accounts` is the number of
+    linked accounts.
     """
 
     id: int
@@ -103,9 +103,9 @@ def present_source(row: SourceRow, root: str, accounts: int) -> Source:
 
 @get("/api/v1/admin/auths", policy=admin("read:admin"), operation_id="adminListAuths", tags=["admin"])
 async def list_sources(request: IdentityRequest) -> Response[list[Source]]:
-    """List sources of accounts: other systems for signing in.
+    """List sources of accounts: other systems that sign users in.
 
-    Source 0, this server, is not listed.
+    Source 0, which is this server, is not listed.
     """
     page = request.page()
     async with request.db.read() as db:
@@ -133,7 +133,7 @@ async def create_source(request: IdentityRequest, data: CreateSourceOption) -> S
     tags=["admin"],
 )
 async def get_source(request: IdentityRequest, source_id: int) -> Source:
-    """Get a source."""
+    """Return a source."""
     async with request.db.read() as db:
         row = await store.get(db, source_id)
         if row is None:
@@ -165,7 +165,7 @@ async def delete_source(request: IdentityRequest, source_id: int) -> None:
 
 
 def _columns(request: IdentityRequest, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns for these fields. Secrets are sealed, pictures decoded. Raises Invalid."""
+    """Return the columns for these fields. Seals secrets and decodes pictures. Raises Invalid."""
     columns = {name: value for name, value in fields.items() if name not in ("secret", "icon")}
     if "secret" in fields:
         columns["sealed_secret"] = request.part(SourceComponents).secrets.close(fields["secret"])

@@ -1,4 +1,4 @@
-"""The configuration of each kind of source, in the form of the API and the settings.
+"""The configuration of each kind of source, in the format of the API and the settings.
 
 A new kind is a struct with a tag in ``Config``, and a name in ``SourceKind``.
 """
@@ -30,7 +30,7 @@ _ISSUER = r"^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$(?!\n)"
 
 
 class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Teams and rights that groups of a source give.
+    """Teams and rights that members of a source's groups get.
 
     `group_team_map` maps a group to teams of organizations, `admin_groups` make site administrators, and
     `restricted_groups` make restricted users.
@@ -50,12 +50,12 @@ class GroupRules(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="oidc"):
     """A provider of OpenID Connect.
 
-    `issuer` is the URL below which the provider publishes its discovery document. Other fields name the
-    claims to use. `subject_claim` has the id of a person, which never changes; it must be the `externalId` of
-    SCIM. `trust_email` counts its addresses as verified without the claim `email_verified`.
-    `allowed_domains`, `required_claim` with `required_values`, and `required_groups` restrict who may sign
-    in. With `trust_second_factor` the provider asks for second factors, and Ingot does not. `sign_out_there`
-    also ends the session at the provider. `clock_skew` is in seconds.
+    `issuer` is the URL below which the provider publishes its discovery document. Fields that end with
+    `_claim` name the claims to use. `subject_claim` has the id of a person, which never changes; it must be
+    the `externalId` of SCIM. With `trust_email`, its addresses are verified even without the claim
+    `email_verified`. `allowed_domains`, `required_claim` with `required_values`, and `required_groups`
+    restrict who may sign in. With `trust_second_factor` the provider asks for second factors, and Ingot does
+    not. `sign_out_there` also ends the session at the provider. `clock_skew` is in seconds.
     """
 
     issuer: Annotated[str, msgspec.Meta(max_length=255, pattern=_ISSUER)]
@@ -80,16 +80,16 @@ class OidcConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field
 class LdapConfig(GroupRules, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="ldap"):
     """A directory (LDAP, Active Directory). Its `secret` is the password of `bind_dn`.
 
-    `url` begins with ldaps://, or with ldap://, which uses StartTLS. TLS is always used. `authorities` is the
-    only trusted certificate authority, in PEM; empty: those of the system. `{name}` is the name that a person
-    types. The entry of the person is the one below `base_dn` that matches `user_filter`, and `bind_dn`
-    searches for it. With `user_dn`, such as `uid={name},ou=people,dc=example,dc=org`, the person binds
-    directly. `subject_attribute` has the id of a person, which never changes. `groups_attribute` of the
+    `url` begins with ldaps://, or with ldap://, which uses StartTLS. TLS is always used. `authorities` are
+    the only trusted certificate authorities, in PEM; empty means the authorities of the system. `{name}` is
+    the name that a person types. The entry of the person is below `base_dn` and matches `user_filter`.
+    `bind_dn` searches for it. With `user_dn`, such as `uid={name},ou=people,dc=example,dc=org`, the person
+    binds directly. `subject_attribute` has the id of a person, which never changes. `groups_attribute` of the
     person names groups. `group_filter` searches for groups below `group_base_dn` instead. `{dn}` in it is the
-    entry of the person, and `{name}` the `login_attribute` of the entry. Names of groups are in
-    `group_name_attribute`. `required_groups` restricts who may sign in. `trust_email` counts addresses of the
-    directory as confirmed. The keys in `ssh_key_attribute` are those of the account, and the picture in
-    `avatar_attribute` is its picture; empty: no attribute.
+    entry of the person, and `{name}` the `login_attribute` of the entry. `group_name_attribute` has names of
+    groups. `required_groups` restricts who may sign in. With `trust_email`, addresses of the directory are
+    confirmed. `ssh_key_attribute` has the SSH keys of the account, and `avatar_attribute` its picture; empty
+    means no attribute.
     """
 
     url: Annotated[str, msgspec.Meta(max_length=255, pattern=_DIRECTORY)]
@@ -142,14 +142,14 @@ def write_config(config: Config) -> str:
 
 
 def origin_of(config: Config) -> dict[str, str]:
-    """Return the fields that decide who has an id at the source."""
+    """Return the fields that determine to whom an id at the source belongs."""
     if isinstance(config, LdapConfig):
         return {"base_dn": config.base_dn, "subject_attribute": config.subject_attribute}
     return {"issuer": config.issuer, "subject_claim": config.subject_claim}
 
 
 def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
-    """Return the configuration of ``fields``. Absent fields keep their values of ``before``.
+    """Return the checked configuration of ``fields``. Absent fields keep their values of ``before``.
 
     Raises Invalid.
     """
@@ -170,7 +170,7 @@ def checked(fields: dict[str, Any], *, before: Config | None = None) -> Config:
 
 
 def _check_oidc(config: OidcConfig) -> None:
-    """Complete the configuration of a provider. Raises Invalid."""
+    """Check the configuration of a provider, and normalize issuer and domains. Raises Invalid."""
     if "openid" not in config.scopes:
         raise Invalid.field("config.scopes", "required", "must contain openid")
     if config.required_values and not config.required_claim:
@@ -212,7 +212,7 @@ def _check_authorities(text: str) -> None:
 
 
 def _is_filter(text: str) -> bool:
-    """True for an empty text, or one in parentheses that match. The directory judges the rest."""
+    """True if the text is empty or one filter with balanced parentheses. The directory checks the rest."""
     depth = 0
     for position, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)

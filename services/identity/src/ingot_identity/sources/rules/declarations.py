@@ -24,7 +24,7 @@ class DeclaredSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 def read_declared(setting: str) -> dict[str, dict[str, Any]]:
     """Return the declared sources by name. The setting is JSON, or the path of a JSON file.
 
-    Raises SettingsError without any part of the text, which may contain secrets.
+    Raises SettingsError. Its message omits the text, which may contain secrets.
     """
     text = setting.strip()
     if not text:

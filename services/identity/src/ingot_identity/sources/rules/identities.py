@@ -14,7 +14,10 @@ from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
 async def link(
     tx: Tx, account_id: int, source: SourceRow, subject: str, *, login_name: str = "", email: str = ""
 ) -> IdentityRow:
-    """Link the account and return the link. Raises NotFound, and Conflict if either is already linked."""
+    """Link the account. Return the link.
+
+    Raises NotFound, and Conflict if either is already linked otherwise.
+    """
     await lock_for_update(tx, account_id)
     present = await store.get(tx, source.id, subject)
     if present is not None and present.account_id == account_id:
@@ -29,9 +32,11 @@ async def link(
 
 
 async def require_removable(tx: Tx, account_id: int, source_id: int, *, has_passkey: bool) -> AccountRow:
-    """Lock and return the account. Raises NotFound, and Conflict if the link is the only way to sign in.
+    """Lock the account, and return it.
 
-    A passkey of an account of this site can replace a password. One of a source only follows a sign-in there.
+    A passkey of a local account can replace a password. A passkey of a source's account cannot: it only
+    follows a sign-in at the source. Raises NotFound if the link does not exist. Raises Conflict if the link
+    is the only way to sign in, or if the source manages the account.
     """
     row = await lock_for_update(tx, account_id)
     links = await store.list_of_account(tx, account_id)
@@ -47,7 +52,7 @@ async def require_removable(tx: Tx, account_id: int, source_id: int, *, has_pass
 
 
 async def unlink(tx: Tx, account_id: int, source_id: int, *, has_passkey: bool) -> None:
-    """Delete the link. Raises as ``require_removable``."""
+    """Delete the link. Raises the errors of ``require_removable``."""
     row = await require_removable(tx, account_id, source_id, has_passkey=has_passkey)
     await _remove(tx, account_id, source_id)
     if row.source_id == source_id:
@@ -81,6 +86,6 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 
 
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
-    """Delete a link. Rights and teams from groups of the source are kept, as if users had given them."""
+    """Delete a link. Rights and teams from the source's groups are kept, as if people had assigned them."""
     await store.remove(tx, account_id, source_id)
     await mapped_members.remove_all(tx, account_id, source_id)

@@ -26,12 +26,12 @@ class Secrets:
         return self._seal.close(secret)
 
     def open(self, sealed: bytes | None) -> str:
-        """Return the opened secret; empty without one. Raises Unreadable."""
+        """Return the opened secret; empty if ``sealed`` is None. Raises Unreadable."""
         return self._seal.open(sealed)
 
 
 async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **columns: Any) -> SourceRow:
-    """Create a source and return its row. Raises Invalid."""
+    """Create a source. Return its row. Raises Invalid."""
     name = name.lower()
     if not _NAME.fullmatch(name):
         raise Invalid.field("name", "charset", "may hold only letters, digits, '-' and '_'; at most 40")
@@ -50,10 +50,10 @@ async def create(tx: Tx, *, name: str, title: str, config: dict[str, Any], **col
 
 
 async def edit(tx: Tx, row: SourceRow, changes: dict[str, Any]) -> SourceRow:
-    """Change only the columns in ``changes`` and return the new row. Raises Invalid, Conflict.
+    """Change only the columns in ``changes``. Return the new row. Raises Invalid, Conflict.
 
-    ``config`` has the fields that change. The origin of ids cannot change while accounts are linked: a new
-    provider could give these ids to other people.
+    ``config`` has only the changed fields. The origin of ids cannot change while accounts are linked: a new
+    provider could assign these ids to other people.
     """
     changes = dict(changes)
     if "config" in changes:
@@ -93,7 +93,9 @@ async def get_source(tx: Tx, source_id: int) -> SourceRow:
 
 
 async def declare(tx: Tx, secrets: Secrets, declared: Mapping[str, Mapping[str, Any]]) -> None:
-    """Create or update the sources in ``declared`` by name; disable those that the settings no longer have.
+    """Create or update the sources in ``declared`` by name.
+
+    Disable sources that were removed from the settings.
 
     Raises Invalid, Conflict.
     """

@@ -31,7 +31,7 @@ _OF_ACCOUNT = PreparedQuery(
 
 
 async def get(db: Executor, source_id: int, subject: str) -> IdentityRow | None:
-    """Return the link with the id ``subject`` at the source, or None."""
+    """Return the link of the person with the id ``subject`` at the source, or None."""
     return await _BY_SUBJECT.first(db, source_id=source_id, subject=subject)
 
 
@@ -40,13 +40,13 @@ async def get_of_account(db: Executor, account_id: int, source_id: int) -> Ident
 
 
 async def list_of_account(db: Executor, account_id: int) -> Sequence[IdentityRow]:
-    """List the links of an account by source."""
+    """Return the links of an account, ordered by source."""
     statement = select(external_identity).where(external_identity.c.account_id == account_id)
     return await fetch_all(db, statement.order_by(external_identity.c.source_id), IdentityRow)
 
 
 async def list_of_source(db: Executor, source_id: int) -> Sequence[IdentityRow]:
-    """List all links of a source by account."""
+    """Return all links of a source, ordered by account."""
     statement = select(external_identity).where(external_identity.c.source_id == source_id)
     return await fetch_all(db, statement.order_by(external_identity.c.account_id), IdentityRow)
 
@@ -63,7 +63,7 @@ async def has_directory(db: Executor, account_id: int) -> bool:
 
 
 async def has_enabled(db: Executor, account_id: int, *, besides: int = 0) -> bool:
-    """True if the account is linked with an enabled source. ``besides`` is one that does not count."""
+    """True if the account is linked with an enabled source other than ``besides``."""
     statement = (
         select(external_identity.c.id)
         .join(auth_source, auth_source.c.id == external_identity.c.source_id)
@@ -74,7 +74,7 @@ async def has_enabled(db: Executor, account_id: int, *, besides: int = 0) -> boo
 
 
 async def add(db: Executor, **values: Any) -> bool:
-    """Insert a link. Return False if the person or the account is already linked there."""
+    """Insert a link. Return False if the person or the account is already linked at the source."""
     values = {"created_at": now(), **values}
     statement = insert(db, external_identity).values(values).on_conflict_do_nothing()
     return (await db.execute(statement)).rowcount == 1
@@ -85,7 +85,7 @@ async def change(db: Executor, identity_id: int, **values: Any) -> None:
 
 
 async def forget_deactivation(db: Executor, account_id: int) -> None:
-    """Mark the account as not deactivated by its sources, so none of them activates it."""
+    """Clear the mark that a source deactivated the account, so no source activates it again."""
     statement = update(external_identity).where(external_identity.c.account_id == account_id)
     await db.execute(statement.values(deactivated=False))
 
@@ -99,7 +99,7 @@ async def remove(db: Executor, account_id: int, source_id: int) -> bool:
 
 
 class LinkableRow(TypedRow):
-    """A source, and its link with an account. The columns of the link are null without one."""
+    """A source, and its link with an account. The columns of a missing link are None."""
 
     source_id: int
     kind: SourceKind
@@ -114,9 +114,9 @@ class LinkableRow(TypedRow):
 
 
 async def list_linkable(db: Executor, account_id: int, page: Slice) -> tuple[Sequence[LinkableRow], int]:
-    """Return a page of sources that are or can be linked with the account, by title.
+    """Return a page of sources that are linked or can be linked with the account, by title.
 
-    Its owner links only providers of OpenID Connect.
+    Users can only link enabled providers of OpenID Connect.
     """
     can_link = and_(auth_source.c.enabled, auth_source.c.kind == SourceKind.OIDC)
     linked = external_identity.c.account_id == account_id

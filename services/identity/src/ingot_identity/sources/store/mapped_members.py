@@ -1,4 +1,4 @@
-"""SQL for teams and rights that accounts have from groups of sources."""
+"""SQL for teams and rights that accounts get from groups of sources."""
 
 from collections.abc import Collection, Sequence
 
@@ -38,7 +38,7 @@ class MappedUserRow(TypedRow):
 
 
 async def list_of_source(db: Executor, source_id: int) -> dict[int, set[int]]:
-    """Return the teams to which the source has added users, by user."""
+    """Return the teams to which the source has added users, by user id."""
     statement = select(mapped_member.c.user_id, mapped_member.c.team_id)
     teams = dict[int, set[int]]()
     for row in await fetch_all(db, statement.where(mapped_member.c.source_id == source_id), MappedUserRow):

@@ -28,7 +28,7 @@ async def get_by_name(db: Executor, name: str) -> SourceRow | None:
 
 
 async def list_enabled(db: Executor) -> Sequence[SourceRow]:
-    """List the sources that people can sign in with, by title."""
+    """Return the enabled sources, by title."""
     statement = select(auth_source).where(auth_source.c.enabled)
     return await fetch_all(db, statement.order_by(auth_source.c.title, auth_source.c.id), SourceRow)
 
@@ -63,7 +63,7 @@ async def count_identities(db: Executor, source_ids: Collection[int]) -> dict[in
 
 
 async def add(db: Executor, **values: Any) -> int | None:
-    """Insert a source and return its id; None if the name is taken."""
+    """Insert a source. Return its id, or None if the name is taken."""
     values = {"created_at": now(), "updated_at": now(), **values}
     statement = insert(db, auth_source).values(values).on_conflict_do_nothing().returning(auth_source.c.id)
     return (await db.execute(statement)).scalar()

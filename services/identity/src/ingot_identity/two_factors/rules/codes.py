@@ -1,6 +1,7 @@
 """The second factor of an account: codes of an app (TOTP, RFC 6238), and recovery codes.
 
-A code works once. The secret of the app is encrypted, recovery codes are hashed. Tokens need no code.
+A code works once. The secret of the app is encrypted, and recovery codes are hashed. Access tokens need no
+code.
 """
 
 import base64
@@ -51,7 +52,10 @@ class TwoFactors:
         self._issuer = urlsplit(settings.public_url).hostname or "Ingot"
 
     async def begin(self, tx: Tx, account: AccountRow) -> Enrolment:
-        """Create a secret, which takes effect when it is confirmed. Raises Invalid if one is in effect."""
+        """Create a secret, which takes effect when it is confirmed.
+
+        Raises Invalid if another secret is in effect.
+        """
         raw = secrets.token_bytes(SECRET_BYTES)
         secret = base64.b32encode(raw).decode()
         sealed = self._seal.close(secret)
@@ -60,9 +64,9 @@ class TwoFactors:
         return Enrolment(secret, _totp(secret).get_provisioning_uri(account.login, f"Ingot {self._issuer}"))
 
     async def confirm(self, tx: Tx, account_id: int, code: str) -> list[str]:
-        """Turn the second factor on, and return new recovery codes.
+        """Turn the second factor on. Return new recovery codes.
 
-        Raises Invalid for a wrong code of the app, and if no enrolment has begun.
+        Raises Invalid for a wrong code of the app, or if no enrolment has begun.
         """
         await lock_for_update(tx, account_id)
         row = await store.get(tx, account_id)
@@ -76,7 +80,7 @@ class TwoFactors:
         return await new_recovery_codes(tx, account_id)
 
     async def use(self, tx: Tx, account_id: int, code: str) -> bool:
-        """Use a code of either kind. Return False if it is wrong or was used before."""
+        """Use a code of the app or a recovery code. Return False if it is wrong or was already used."""
         row = await store.get(tx, account_id)
         if row is not None and row.confirmed_at is not None:
             if await self._use_app_code(tx, account_id, row.sealed, code):
@@ -86,12 +90,12 @@ class TwoFactors:
         return await store.use_recovery_code(tx, account_id, tokens.digest(_plain(code)))
 
     def ticket(self, account: AccountRow) -> str:
-        """Return a ticket for the code form: it proves that the current password was just given."""
+        """Return a ticket for the code form, which proves that the current password was just given."""
         sealed = self._seal.close(f"{account.id} {_digest_of_password(account)}")
         return sealed.decode() if sealed else ""
 
     async def account_of(self, db: Executor, ticket: str) -> AccountRow | None:
-        """Return the account of a ticket; None if it is too old or the password has changed."""
+        """Return the account of a ticket; None if it has expired or the password has changed."""
         try:
             account_id, digest = self._seal.open(ticket.encode(), seconds=TICKET_SECONDS).split()
         except Unreadable:
@@ -111,7 +115,7 @@ class TwoFactors:
 
 
 async def new_recovery_codes(tx: Tx, account_id: int) -> list[str]:
-    """Replace the recovery codes and return them. Raises NotFound for an account without a second factor."""
+    """Replace the recovery codes, and return the new codes. Raises NotFound without a second factor."""
     await lock_for_update(tx, account_id)
     if not await store.is_enabled(tx, account_id):
         raise NotFound
@@ -121,7 +125,7 @@ async def new_recovery_codes(tx: Tx, account_id: int) -> list[str]:
 
 
 def generate_recovery_codes() -> list[str]:
-    """Return random recovery codes as people type them. They are valid once their digests are stored."""
+    """Return random recovery codes for display. They are valid once their digests are stored."""
     plain = [base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(RECOVERY_CODES)]
     return ["-".join((code[:4], code[4:8], code[8:12], code[12:])) for code in plain]
 
@@ -140,5 +144,5 @@ def _totp(secret: str) -> TOTP:
 
 
 def _plain(code: str) -> str:
-    """Return a code in the form for comparison: without the spaces, hyphens and capitals that people type."""
+    """Return a code for comparison: in lower case, without spaces and hyphens."""
     return code.replace(" ", "").replace("-", "").lower()

@@ -14,9 +14,10 @@ MOST_PASSKEYS = 50
 
 
 async def add_passkey(tx: Tx, account_id: int, new: NewPasskey, name: str) -> tuple[int, list[str]]:
-    """Return the id of the passkey, and recovery codes if it is the first second factor.
+    """Add a passkey. Return its id, and recovery codes if it is the first second factor.
 
-    Raises Conflict, also if another passkey gave the account another user handle at the same time.
+    Raises Conflict if the account has too many passkeys or the passkey is already registered. Also raises
+    Conflict if another passkey was added at the same time.
     """
     await lock_for_update(tx, account_id)
     rows = await passkeys.list_of(tx, account_id)
@@ -51,7 +52,7 @@ async def remove_passkey(tx: Tx, account_id: int, passkey_id: int, *, has_other_
 
 
 async def remove_app(tx: Tx, account_id: int) -> None:
-    """Remove the app; passkeys are not removed. Raises NotFound."""
+    """Remove the app. Passkeys are not removed. Raises NotFound."""
     await lock_for_update(tx, account_id)
     if not await store.remove(tx, account_id):
         raise NotFound
@@ -59,7 +60,7 @@ async def remove_app(tx: Tx, account_id: int) -> None:
 
 
 async def remove_all(tx: Tx, account_id: int) -> None:
-    """Remove the app, every passkey and the recovery codes. Raises NotFound if there are none."""
+    """Remove the app, all passkeys and the recovery codes. Raises NotFound without app and passkeys."""
     await lock_for_update(tx, account_id)
     had_app = await store.remove(tx, account_id)
     if not await passkeys.remove_all(tx, account_id) and not had_app:
@@ -68,6 +69,6 @@ async def remove_all(tx: Tx, account_id: int) -> None:
 
 
 async def _remove_orphaned_codes(tx: Tx, account_id: int) -> None:
-    """Remove recovery codes unless a second factor is left."""
+    """Delete recovery codes unless the account still has a second factor."""
     if not await store.is_enabled(tx, account_id):
         await store.remove_recovery_codes(tx, account_id)

@@ -52,7 +52,7 @@ class SignedChallenge(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The password, code or passkey of a person. Texts are empty if they were not given."""
+    """The password, code or passkey of a person. Missing texts are empty."""
 
     password: str = ""
     code: str = ""
@@ -62,7 +62,7 @@ class Proof(NamedTuple):
 async def require_code(
     db: Database, sign_ins: SignIns, account: AccountRow, code: str, *, address: str
 ) -> None:
-    """Raise CodeRequired for a wrong code, and TooManyRequests after too many wrong ones."""
+    """Raise CodeRequired for a wrong code, and TooManyRequests after too many failures."""
     async with sign_ins.throttle.attempt(account.login, address) as attempt:
         attempt.succeeded = await use_code(db, sign_ins, account, code)
     if not attempt.succeeded:
@@ -73,7 +73,7 @@ async def require_code(
 async def require_password_and_code(
     db: Database, sign_ins: SignIns, account: AccountRow, password: str, code: str, *, address: str
 ) -> None:
-    """Raise Invalid for a wrong ``password`` or ``code``; TooManyRequests after too many of them.
+    """Raise Invalid for a wrong ``password`` or ``code``, and TooManyRequests after too many failures.
 
     Both are one attempt: a correct password alone must not clear the count of failures, which limits guesses
     of codes.
@@ -127,7 +127,7 @@ async def _refusal(
     *,
     verified: bool,
 ) -> InvalidPasskey | None:
-    """Return the error for a passkey. It is not raised, because that would not count as a failed attempt."""
+    """Return the error for a wrong passkey, or None. An exception would not count as a failed attempt."""
     try:
         await sign_ins.passkeys.finish_use(
             db,
@@ -147,7 +147,7 @@ async def _refusal(
 async def use_any_passkey(
     db: Database, sign_ins: SignIns, challenge: SignedChallenge, *, address: str
 ) -> PasskeyRow:
-    """Return the passkey that signed a challenge to sign in, with the PIN or fingerprint of its owner.
+    """Return the passkey that signed a sign-in challenge. Its owner has given a PIN or a fingerprint.
 
     Raises InvalidPasskey, TooManyRequests.
     """
@@ -171,10 +171,10 @@ async def use_any_passkey(
 async def require_proof(
     db: Database, sign_ins: SignIns, account: AccountRow, proof: Proof, *, address: str
 ) -> None:
-    """Require the proof of a signed-in person that a sign-in would require.
+    """Require from a signed-in person the proof that a sign-in requires.
 
-    That is the password, with a code or a passkey if there is a second factor. A passkey alone is sufficient
-    if its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
+    That is the password, with a code or a passkey if there is a second factor. A passkey alone is enough if
+    its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
     """
     if proof.challenge is not None:
         await require_passkey(
@@ -199,7 +199,7 @@ async def use_code(db: Database, sign_ins: SignIns, account: AccountRow, code: s
 
 
 async def lacks_required(db: Database, sign_ins: SignIns, account: AccountRow) -> bool:
-    """True if the site requires a second factor of the account, and it has none."""
+    """True if the site requires a second factor for the account, and it has none."""
     is_required = sign_ins.required == "everybody" or (
         sign_ins.required == "administrators" and account.admin
     )
