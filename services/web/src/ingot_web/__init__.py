@@ -1,1 +1,1 @@
-"""The HTML pages of Ingot. Their content comes from other services, with the caller's access."""
+"""The HTML pages of Ingot. Their content comes from other services, with the access of the caller."""

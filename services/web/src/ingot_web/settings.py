@@ -8,7 +8,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """Settings of web, in addition to those of every service."""
+    """Settings of web, in addition to the settings of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8085
     identity_url: Annotated[str, msgspec.Meta(description="Where identity listens.")] = (

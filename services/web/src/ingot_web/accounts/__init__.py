@@ -1,1 +1,1 @@
-"""Users and organizations: their pages, lists of all of them, search, following."""
+"""Users and organizations: their pages, lists, search, and following."""

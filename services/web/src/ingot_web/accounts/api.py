@@ -1,4 +1,4 @@
-"""Routes for users and organizations: their pages, lists of all of them, search, and following."""
+"""Routes for users and organizations: their pages, lists, search, and following."""
 
 from asyncio import gather
 from typing import Any
@@ -32,7 +32,7 @@ MATCHES = 50
 
 @get("/{owner:str}", policy=anyone(), include_in_schema=False)
 async def profile(request: WebRequest, owner: str) -> Response[str]:
-    """Show the page of a user or organization. Return their feed if the path ends like a feed."""
+    """Show the page of a user or organization. Return their feed if the path ends with a feed suffix."""
     owner, ending = without_ending(owner)
     if ending:
         return await account_feed(request, owner, ending)
@@ -157,7 +157,7 @@ async def explore_users(request: WebRequest) -> Response[str]:
 async def complete_names(request: WebRequest) -> Response[Any]:
     """Suggest logins for a field, or with ``org`` names of teams of that organization.
 
-    The other query parameter is the field; its name is ignored.
+    The text is the value of the other query parameter, whose name is ignored.
     """
     if not request.wants_part:
         return request.redirect("/explore/users")
@@ -188,7 +188,7 @@ async def explore_organizations(request: WebRequest) -> Response[str]:
 
 @get("/explore/issues", policy=anyone(), include_in_schema=False)
 async def explore_issues(request: WebRequest) -> Response[str]:
-    """List issues and pull requests of all repositories that the caller may see, by words and state."""
+    """List issues and pull requests of all visible repositories, filtered by words and state."""
     words = request.query_params.get("q", "")
     state = request.query_params.get("state", "")
     state = state if state in STATES else "open"

@@ -15,7 +15,7 @@ ENTRIES = 20
 
 
 def without_ending(name: str) -> tuple[str, str]:
-    """Split a name in a path into the name and the ending of a feed. The ending may be empty."""
+    """Split a name in a path into the name and its feed suffix, which may be empty."""
     for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)], ending

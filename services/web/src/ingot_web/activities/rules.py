@@ -48,7 +48,7 @@ _OF_NUMBERS = {
 class ActivityLine:
     """An activity as a sentence: the actor, ``words``, the repository.
 
-    ``path`` is the path of the page about it, without the root of the site. ``lines`` are further details.
+    ``path`` is the path of the page about it, without the root of the site. ``lines`` are more details.
     """
 
     activity: Any
@@ -58,13 +58,13 @@ class ActivityLine:
 
     @property
     def title(self) -> str:
-        """Return the whole sentence as text."""
+        """Return the whole sentence as plain text."""
         activity = self.activity
         return f"{activity['act_user']['login']} {self.words} {activity['repo']['full_name']}"
 
 
 def line_of(activity: Any) -> ActivityLine:
-    """Return the sentence of an activity. An unknown kind is shown by its name."""
+    """Return the sentence of an activity. The sentence of an unknown kind is its name."""
     kind, content = activity["op_type"], activity["content"]
     base = f"/{activity['repo']['full_name']}"
     ref = activity["ref_name"].removeprefix(BRANCHES).removeprefix(TAGS)
@@ -100,7 +100,7 @@ def _lines(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Day:
-    """A day of a heatmap, with its position in the picture. ``level`` is 0 for a day without activities."""
+    """A day of a heatmap, with its position in the picture. ``level`` is 0 without activities."""
 
     day: date
     count: int
@@ -116,7 +116,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """The days of the last 53 weeks, which begin on Sundays, and the labels of months."""
+    """The days of the last 53 weeks, and the labels of months. Weeks begin on Sunday."""
 
     days: Sequence[Day]
     total: int
@@ -131,7 +131,7 @@ class Heatmap:
 
 
 def count_of(number: int) -> str:
-    """Return a text for a number of contributions."""
+    """Return a number of contributions as text."""
     return f"{number} contribution{'' if number == 1 else 's'}"
 
 

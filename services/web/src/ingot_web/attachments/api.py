@@ -1,4 +1,4 @@
-"""Files in forms. They are attached to issues and comments, and linked in their texts."""
+"""Files in forms, which are attached to issues and comments, and linked in their texts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ REMOVAL = (
 
 
 def require_few_files(form: Form) -> None:
-    """Raise Invalid if the form has more files than one request may have."""
+    """Raise Invalid if the form has more files than a request may have."""
     if len(form.files) > MOST_FILES:
         raise Invalid.field("files", "too_many", f"has more than {MOST_FILES}")
 
@@ -31,7 +31,7 @@ def require_few_files(form: Form) -> None:
 async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
     """Attach the files of a form to an existing issue or comment, and add links to its text.
 
-    Return an error instead of raising it, because the text was saved and must not be sent again.
+    Return an error instead of raising it: the text is already saved, and must not be sent again.
     """
     try:
         await _store_and_link(frame, form, path, body)
@@ -43,7 +43,10 @@ async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> Ap
 
 
 async def _store_and_link(frame: RepositoryFrame, form: Form, path: str, body: str) -> None:
-    """Store the files and add links to the text, also if a later file is rejected. Raises ApiError."""
+    """Store the files, and add links to the text. If a file is rejected, earlier files are linked.
+
+    Raises ApiError.
+    """
     links: list[str] = []
     try:
         for file in form.files:
@@ -67,7 +70,7 @@ async def send_with_files(
     """Send a text with files that are attached to ``owner``. Return the response.
 
     ``body`` builds the text with links to the files. ``owner`` is an existing issue or comment. A comment on
-    a line has no files, so its issue is the owner. Raises ApiError; then no file is kept.
+    a line has no files, so its issue is the owner. If ApiError is raised, no file is kept.
     """
     require_few_files(form)
     text, ids = form.lines("body"), []
@@ -84,9 +87,9 @@ async def send_with_files(
 
 
 async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> str:
-    """Remove a file from ``shown``, an issue or comment at ``owner``, and the links to it in its text.
+    """Remove a file from the issue or comment ``shown``, and the links to it from its text.
 
-    Return the outcome for the next page. Raises ApiError.
+    ``owner`` is the API path of ``shown``. Return the outcome for the next page. Raises ApiError.
     """
     attachment_id = form.text("remove")
     await frame.forge.send("DELETE", "issues", f"{owner}/assets{at(attachment_id)}")
@@ -109,7 +112,7 @@ async def remove(frame: RepositoryFrame, form: Form, owner: str, shown: Any) -> 
 
 
 async def _store(frame: RepositoryFrame, owner: str, file: SentFile) -> Any:
-    """Store a file and return it. Raises ApiError."""
+    """Store a file. Return the attachment. Raises ApiError."""
     try:
         return await frame.forge.upload("issues", f"{owner}/assets", file.name, file.content)
     except NotFound:

@@ -1,4 +1,4 @@
-"""Links in a text to files that are attached to it."""
+"""Links in a text to its attachments."""
 
 import re
 
@@ -13,14 +13,14 @@ def has_address(text: str, url: str) -> bool:
 
 
 def without_links(text: str, url: str) -> str:
-    """Return ``text`` without links to the attachment at ``url``, its pictures, and emptied lines."""
+    """Return ``text`` without links to the attachment at ``url``, its pictures, and lines left empty."""
     # A picture that is a link goes first, then what it was in.
     rest = _marked(_marked(text, url), url)
     return _LINES_OF_LINKS.sub("", rest).replace(_PLACEHOLDER, "").rstrip() if rest != text else text
 
 
 def _in_texts(url: str) -> str:
-    """Return a pattern of the URL. The repository's part may differ, because it may have been renamed."""
+    """Return a pattern for the URL. It matches any repository, because repositories may be renamed."""
     return re.escape(url[max(url.rfind("/attachments/"), 0) :])
 
 
@@ -36,7 +36,7 @@ def _marked(text: str, url: str) -> str:
 
 
 def _start_of_link(text: str, first: int, bracket: int) -> int | None:
-    """Return the start of the link whose text ends at ``bracket``, at ``first`` or later, or None."""
+    """Return the start of the link whose text ends at ``bracket``, not before ``first``; or None."""
     if _is_escaped(text, bracket):
         return None
     for place in range(bracket - 1, first - 1, -1):

@@ -1,4 +1,4 @@
-"""A client for the public API of the other services, for one caller."""
+"""A client for the public API of the other services, which acts for one caller."""
 
 import hashlib
 from asyncio import gather
@@ -63,7 +63,7 @@ class TextCache(Protocol):
 
 
 class ListPage(NamedTuple):
-    """One page of a list, and the length of the list."""
+    """A page of a list, and the length of the list."""
 
     rows: list[Any]
     total: int
@@ -72,9 +72,8 @@ class ListPage(NamedTuple):
 class Forge:
     """Client of the public API for the caller with the principal token ``principal``.
 
-    A path is one of the public API without its prefix; its segments are quoted by ``at``. Every method raises
-    the ApiError in the service's response, or Unavailable. ``on_change`` is called after each change that was
-    not rejected.
+    Paths are API paths without their prefix; ``at`` quotes segments. Every method raises the ApiError in the
+    service's response, or Unavailable. ``on_change`` is called after each change that was not rejected.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Forge:
         return _completed(decoded, path)
 
     async def get_if_there(self, service: str, path: str, /, **parameters: Parameter) -> Any:
-        """Return the response like ``get``; None for the errors in NOTHING."""
+        """Return the response like ``get``, or None for the errors in NOTHING."""
         try:
             return await self.get(service, path, **parameters)
         except NOTHING:
@@ -104,14 +103,14 @@ class Forge:
         return ListPage(_completed(rows, path), int(answer.headers.get("x-total-count", len(rows))))
 
     async def listing_if_there(self, service: str, path: str, /, **parameters: Parameter) -> ListPage:
-        """Return the page like ``listing``; an empty page for the errors in NOTHING."""
+        """Return the page like ``listing``, or an empty page for the errors in NOTHING."""
         try:
             return await self.listing(service, path, **parameters)
         except NOTHING:
             return ListPage([], 0)
 
     async def rows_if_there(self, service: str, path: str, /, **parameters: Parameter) -> list[Any] | None:
-        """Return a whole list, such as that of a menu, but at most MOST_PAGES pages of it.
+        """Return a whole list, for example for a menu, but at most MOST_PAGES pages.
 
         Return None for the errors in NOTHING.
         """
@@ -143,7 +142,10 @@ class Forge:
         return await self._peers[service].call("GET", _target(path, parameters), principal=self._principal)
 
     async def send(self, method: str, service: str, path: str, body: Any = None) -> Any:
-        """Send a change. Return the response as plain values, None for an empty one. Raises as ``change``."""
+        """Send a change. Return the response as plain values; None if it is empty.
+
+        Raises the errors of ``change``.
+        """
         answer = await self.change(method, service, path, body)
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         return msgspec.json.decode(answer.body) if answer.body and is_json else None
@@ -151,7 +153,7 @@ class Forge:
     async def change(self, method: str, service: str, path: str, body: Any = None) -> PeerAnswer:
         """Send a change. Return the raw response.
 
-        Raises Invalid if the form left the name of the changed item empty.
+        Raises Invalid if a segment of the path is empty, because the form lacks the name of an item.
         """
         if "" in path.split("/")[1:]:
             raise Invalid.field("name", "missing", "is empty; write it, and send the form again")
@@ -192,7 +194,7 @@ class Forge:
             return TransferOffers()
 
     async def front_page(self, repository: str) -> Any:
-        """Return ``FrontPage`` as plain values, with the latest commit in the form of the API.
+        """Return ``FrontPage`` as plain values, with the latest commit in the format of the API.
 
         None for the errors in NOTHING, or if repos runs an older release.
         """
@@ -230,7 +232,7 @@ class Forge:
             return None
 
     async def accept_invitation(self, code: str) -> LinkedInvitation:
-        """Accept an invitation by its link for the caller. The link then ends.
+        """Accept an invitation for the caller by its link, which ends.
 
         Raises NotFound if it has ended, and Denied if the inviter may no longer invite.
         """
@@ -302,7 +304,7 @@ class Forge:
     async def may_edit(self, repository: str, number: int) -> bool:
         """True if the caller may change an issue.
 
-        Also True if issues runs an older release, which rejects the change itself.
+        Also True if issues runs an older release, which checks the change itself.
         """
         path = f"/internal/repos{repository}/issues/{number}/rights"
         try:
@@ -311,14 +313,14 @@ class Forge:
             return True
 
     async def edit_issues(self, repository: str, edit: EditIssues) -> list[EditOutcome]:
-        """Change many issues. Return the outcome for each of them. Raises as ``change``."""
+        """Change many issues. Return the outcome of each. Raises the errors of ``change``."""
         path = f"/internal/repos{repository}/issues/edits"
         edited = await self._peers["issues"].post(path, edit, EditOutcomes, principal=self._principal)
         self._on_change()
         return edited.outcomes
 
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
-        """Return files of a pull request that the caller has viewed, as in ``FileViews``.
+        """Return the files of a pull request that the caller has viewed, as in ``FileViews``.
 
         None for the errors in NOTHING, or if issues runs an older release.
         """
@@ -336,12 +338,12 @@ class Forge:
         self._on_change()
 
     async def conflicts(self, repository: str, number: int) -> Conflicts:
-        """Return the conflicts of a pull request, if the caller may move its head branch."""
+        """Return the conflicts of a pull request. The caller needs write access to its head branch."""
         path = f"/internal/repos{repository}/pulls/{number}/conflicts"
         return await self._peers["issues"].get(path, Conflicts, principal=self._principal)
 
     async def resolve_conflicts(self, repository: str, number: int, resolution: Resolution) -> None:
-        """Commit the merge of a pull request with resolutions. Raises as ``change``."""
+        """Commit the merge of a pull request with resolved conflicts. Raises the errors of ``change``."""
         path = f"/internal/repos{repository}/pulls/{number}/conflicts"
         await self._peers["issues"].post(path, resolution, UpdatedBranch, principal=self._principal)
         self._on_change()
@@ -351,8 +353,8 @@ class Forge:
     ) -> list[Markup]:
         """Return Markdown as sanitized HTML, rendered by issues.
 
-        ``context``, ``images`` and ``wiki`` are as in RenderTexts. All texts of a request share one budget,
-        the short ones first. Texts beyond it are shown as plain text.
+        ``context``, ``images`` and ``wiki`` have the meaning of RenderTexts. All texts of a request share one
+        budget, shortest texts first. Texts that exceed it are shown as plain text.
         """
         keys = {
             text: (hashlib.sha256(text.encode("utf-8", "replace")).digest(), context, images, wiki)
@@ -376,7 +378,7 @@ class Forge:
     async def _rendered_now(
         self, texts: list[str], context: str, images: str, wiki: bool
     ) -> dict[str, tuple[str, bool]]:
-        """Return HTML by text, and True if it may be cached. Texts are sent to issues in several requests.
+        """Return HTML by text, and True if it may be cached. Sends texts to issues in several requests.
 
         Texts that are too large for a request are omitted.
         """
@@ -401,7 +403,7 @@ class Forge:
 
 
 def at(*segments: str | int) -> str:
-    """Return a path of these segments. Slashes inside a segment are quoted."""
+    """Return the path of these segments. Slashes inside a segment are quoted."""
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 

@@ -43,12 +43,12 @@ class _Field(NamedTuple):
 
 
 def shape_of(path: str) -> type[msgspec.Struct] | None:
-    """Return the struct of a response to GET ``path``; None if no contract has it."""
+    """Return the struct of a response to GET ``path``; None if no contract defines it."""
     return next((shape for pattern, shape in SHAPES if pattern.fullmatch(path)), None)
 
 
 def complete(answer: Any, shape: type[msgspec.Struct]) -> None:
-    """Add missing fields with their defaults to ``answer``, which is one ``shape`` or a list of them."""
+    """Add default values of missing fields to ``answer``, which is one ``shape`` or a list of them."""
     if isinstance(answer, list):
         for one in answer:
             complete(one, shape)
@@ -80,7 +80,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Callable[[], Any] | None:
 
 
 def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield the structs in a type, such as that of ``list[User] | None``."""
+    """Yield the structs in a type such as ``list[User] | None``."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):

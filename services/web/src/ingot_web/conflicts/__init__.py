@@ -1,1 +1,1 @@
-"""Conflicts of a pull request, resolved on a page."""
+"""The page that resolves conflicts of a pull request."""

@@ -1,4 +1,4 @@
-"""Routes for the page on which conflicts of a pull request are resolved."""
+"""Routes for the page that resolves conflicts of a pull request."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def show(request: WebRequest, index: int) -> Response[str]:
 
 @post(PATH, policy=anyone(), include_in_schema=False)
 async def resolve(request: WebRequest, index: int) -> Response[Any]:
-    """Commit the merge with the chosen texts. The page shows an error, and keeps the choices."""
+    """Commit the merge with the chosen texts. The page shows errors, and keeps the choices."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     pull, statuses, conflicts = await _read(frame, index)
     if isinstance(conflicts, ApiError):

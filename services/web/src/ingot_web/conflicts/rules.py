@@ -1,4 +1,4 @@
-"""Texts of files in conflict: the choices of a form, and the text that a user may edit."""
+"""Texts of files in conflict: the choices in a form, and the text that a user may edit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ CONTEXT = 3
 
 
 def choice_name(file: int, part: int) -> str:
-    """Return the name of the field with the chosen version of a conflict."""
+    """Return the name of the form field that chooses the version of a conflict."""
     return f"choice-{file}-{part}"
 
 
 def side_names(pull: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the head and the base branch, with their owners if they are equal."""
+    """Return the names of the head and the base branch, with their owners if the names are equal."""
     sides = (pull["head"], pull["base"])
     head, base = (side["ref"] for side in sides)
     if head != base or not all(side["repo"] for side in sides):
@@ -28,7 +28,7 @@ def side_names(pull: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def resolved_files(files: Sequence[ConflictedFile], form: Form, head: str, base: str) -> list[ResolvedFile]:
-    """Return the texts that a form chooses. Raises Invalid, naming the first file that lacks a choice."""
+    """Return the texts that a form chooses. Raises Invalid for the first file with a missing choice."""
     return [
         ResolvedFile(path=file.path, text=_text_of(file, number, form, head, base))
         for number, file in enumerate(files)
@@ -75,7 +75,7 @@ def markers(head: str, base: str) -> tuple[str, str]:
 
 
 def text_to_edit(file: ConflictedFile, head: str, base: str) -> str:
-    """Return the text with conflict markers, as git writes it."""
+    """Return the text with conflict markers in git's format."""
     first, last = markers(head, base)
     return "".join(
         f"{first}\n{_lines(part.ours)}=======\n{_lines(part.theirs)}{last}\n"
@@ -86,12 +86,15 @@ def text_to_edit(file: ConflictedFile, head: str, base: str) -> str:
 
 
 def _lines(text: str) -> str:
-    """Return the text with a line feed at its end."""
+    """Return the text with a line feed at its end. An empty text stays empty."""
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
 def context(parts: Sequence[ConflictPart], position: int) -> str:
-    """Return the lines of a part that are next to conflicts, with an empty line between them."""
+    """Return the lines of a part that are next to conflicts.
+
+    Omitted lines between them are replaced by one line "⋯".
+    """
     lines = parts[position].text.splitlines(keepends=True)
     first = lines[:CONTEXT] if position else []
     last = lines[-CONTEXT:] if position + 1 < len(parts) else []

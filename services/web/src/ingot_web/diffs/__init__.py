@@ -1,1 +1,1 @@
-"""Diffs: parsed, highlighted, and shown in parts."""
+"""Diffs: parsed, highlighted, and shown in pages."""

@@ -1,1 +1,1 @@
-"""Forms: their fields, their protection against other sites and against double submission."""
+"""Forms: their fields, and their protection against other sites and double submission."""

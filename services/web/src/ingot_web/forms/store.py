@@ -1,8 +1,8 @@
 """Digests of forms that any process of web has accepted, in Redis, for a limited time.
 
-While Redis is unavailable, every digest counts as new: a duplicate form does less harm than pages without
-working forms. Then one form at a time retries Redis, first after ten seconds. It waits for the response;
-other forms do not wait.
+If Redis is unavailable, every digest is treated as new, because working forms matter more than duplicates.
+Then one form at a time retries Redis, first after ten seconds. It waits for the response. Other forms do not
+wait.
 """
 
 import secrets
@@ -36,7 +36,7 @@ Each pause is twice as long as the previous one.
 
 
 class SharedDigests:
-    """Digests in the Redis at a URL."""
+    """Digests in the Redis at a URL, shared by all processes."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         # A process that has no Redis starts a tenth faster without its client.
@@ -118,7 +118,7 @@ def _key(digest: bytes) -> str:
 
 
 def open_digests(url: str) -> SharedDigests | None:
-    """Return the digests at ``url`` (redis://…); None for memory://, if processes share nothing.
+    """Return the digests at ``url`` (redis://…), or None for memory://, if processes share nothing.
 
     Raises SettingsError.
     """

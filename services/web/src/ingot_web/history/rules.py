@@ -1,4 +1,4 @@
-"""Links for issue numbers in plain texts, such as messages of commits."""
+"""Links for issue numbers in plain texts, such as commit messages."""
 
 import re
 
@@ -10,7 +10,7 @@ _NUMBER = re.compile(r"(?<![\w#/&])#([1-9][0-9]{0,8})\b")
 def references(text: str, base: str) -> Markup:
     """Return the escaped text with links.
 
-    Each ``#3`` links to that issue or pull request of the repository whose pages are at ``base``.
+    Each ``#3`` links to the issue or pull request of the repository at the path ``base``.
     """
     html, end = Markup(), 0
     for match in _NUMBER.finditer(text):

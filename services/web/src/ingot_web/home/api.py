@@ -1,4 +1,4 @@
-"""Routes for the first page: the latest repositories, or the caller's repositories and open work."""
+"""Routes for the home page: the caller's repositories and open work, or the latest repositories."""
 
 from asyncio import gather
 from contextlib import suppress
@@ -107,7 +107,7 @@ async def pulls(request: WebRequest) -> Response[str]:
 
 @post("/user/logout", policy=anyone(), include_in_schema=False)
 async def sign_out(request: WebRequest) -> Response[Any]:
-    """End the session of this browser, and then the session at the provider with which it began."""
+    """End the session of this browser, and the session at the provider that began it."""
     await request.sent_form()
     address = await _provider_address(request)
     with suppress(NotFound):  # it has ended already

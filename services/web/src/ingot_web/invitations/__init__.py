@@ -1,1 +1,1 @@
-"""The page of an invitation's link."""
+"""The page of an invitation link."""

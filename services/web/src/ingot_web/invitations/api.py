@@ -1,6 +1,6 @@
-"""Routes for the page of an invitation's link, where the invited person accepts it.
+"""Routes for the page of an invitation link, where the invited person accepts it.
 
-Opening it changes nothing, because programs open the links of mails, too.
+Opening it changes nothing, because mail scanners open links, too.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ async def _page(request: WebRequest, code: str, problem: ApiError | None = None)
 
 @post(PAGE, policy=anyone(), include_in_schema=False)
 async def accept(request: WebRequest) -> Response[Any]:
-    """Accept the invitation, and redirect to its team or repository."""
+    """Accept the invitation, and redirect to the page of its team or repository."""
     form: Form = await request.sent_form()
     code = form.text("code")
     try:

@@ -1,4 +1,4 @@
-"""Routes for labels of a repository: the list, and the forms to create, edit and delete one."""
+"""Routes for labels of a repository: the list, and the forms to create, edit and delete a label."""
 
 from typing import Any
 

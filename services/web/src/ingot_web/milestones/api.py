@@ -1,4 +1,4 @@
-"""Routes for milestones: the list, and the forms to create, edit, close and delete one."""
+"""Routes for milestones: the list, and the forms to create, edit, close and delete a milestone."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ MILESTONES = "/{owner:str}/{repo:str}/milestones"
 
 @get(MILESTONES, policy=anyone(), include_in_schema=False)
 async def milestones(request: WebRequest) -> Response[str]:
-    """List the milestones, open and closed ones."""
+    """List the open and closed milestones."""
     return await _milestones_page(RepositoryFrame(request))
 
 
@@ -39,7 +39,7 @@ async def _milestones_page(frame: RepositoryFrame, problem: ApiError | None = No
 async def _milestone_page(
     frame: RepositoryFrame, form: Form, milestone_id: int | None = None, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the form of a milestone; without an id, of a new one."""
+    """Return the form of a milestone, or of a new milestone without an id."""
     await frame.load()
     return frame.render(
         "milestones/form.html",

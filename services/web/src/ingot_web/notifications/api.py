@@ -1,4 +1,4 @@
-"""Routes for notifications: the list, redirects to subjects, the number of unread ones, marking as read."""
+"""Routes for notifications: the list, redirects to subjects, the unread count, marking as read."""
 
 from asyncio import gather
 from typing import Any
@@ -30,10 +30,10 @@ UNREAD_AGE = 30
 
 @get("/notifications", policy=anyone(), include_in_schema=False)
 async def notifications(request: WebRequest) -> Response[Any]:
-    """List notifications of the caller: unread ones, or read ones with ``?q=read``; all with ``?q=all``.
+    """List notifications of the caller: unread, read with ``?q=read``, or all with ``?q=all``.
 
-    ``reason`` and ``repository`` filter them. ``?open=`` redirects to one. Pending transfers are listed as
-    unread.
+    ``reason`` and ``repository`` filter them. ``?open=`` redirects to the subject of one. Pending transfers
+    are listed as unread.
     """
     request.require_signed_in()
     if thread_id := whole_number(request.query_params.get("open", "")):
@@ -70,7 +70,7 @@ async def notifications(request: WebRequest) -> Response[Any]:
 def _link(request: WebRequest, thread: Any) -> str:
     """Return the link to the subject of a thread.
 
-    For an unread thread the link also marks it as read. Links of other sites cannot do that.
+    For an unread thread, the link also marks it as read. It is signed, so other sites cannot create it.
     """
     if not thread["unread"]:
         return request.root + _place(request, thread)
@@ -106,7 +106,7 @@ async def count_unread(request: WebRequest) -> Response[Any]:
 
 
 def _place(request: WebRequest, thread: Any) -> str:
-    """Return the path of the latest comment on its page of the timeline, or of the issue."""
+    """Return the path of the latest comment on its timeline page, or the path of the issue."""
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
         return urlsplit(str(subject["html_url"])).path.removeprefix(request.root)
@@ -116,7 +116,7 @@ def _place(request: WebRequest, thread: Any) -> str:
 
 @post("/notifications/read", policy=anyone(), include_in_schema=False)
 async def mark_read(request: WebRequest) -> Response[bytes]:
-    """Mark threads as read: one, the selected ones by one request, or all.
+    """Mark threads as read: one, the selected threads, or all.
 
     Raises NotFound for an invalid id, and Invalid if nothing is selected.
     """

@@ -69,7 +69,7 @@ async def create(request: WebRequest) -> Response[Any]:
 
 
 class OrganizationPages:
-    """The settings of one organization, for one request.
+    """The settings pages of an organization, for one request.
 
     ``load`` sets ``is_owner`` and the values for ``render``.
     """
@@ -88,7 +88,7 @@ class OrganizationPages:
 
     @property
     def address(self) -> str:
-        """Return the path of its pages, without the root of the site."""
+        """Return the path of the settings pages, without the root of the site."""
         return f"/org{at(self.org)}/settings"
 
     def redirect(self, part: str = "") -> Response[bytes]:
@@ -97,7 +97,7 @@ class OrganizationPages:
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Request the organization and ``questions`` in parallel. Return the responses to ``questions``.
 
-        A caller who may not see its teams sees none of its settings, and gets the error of the API.
+        Raises the error of the API if the caller may not see the organization's teams.
         """
         results = await gather(
             self.forge.get("identity", self.api("teams"), limit=1),
@@ -121,7 +121,10 @@ class OrganizationPages:
         return await self.forge.get("identity", at("users", principal.name, "orgs", self.org, "permissions"))
 
     def require_owner(self, what: str) -> None:
-        """Raise Denied unless the caller is an owner. ``what`` is the object that only owners may change."""
+        """Raise Denied unless the caller is an owner.
+
+        ``what`` names the object that only owners may change.
+        """
         if not self.is_owner:
             raise Denied(f"only owners of the organization change {what}")
 
@@ -190,7 +193,7 @@ async def change_avatar(request: WebRequest, org: str) -> Response[Any]:
 
 @get(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def members(request: WebRequest, org: str) -> Response[str]:
-    """List all members. People become members through a team."""
+    """List all members. People become members by joining a team."""
     return await _members(OrganizationPages(request, org))
 
 
@@ -217,7 +220,7 @@ async def remove_member(request: WebRequest, org: str) -> Response[Any]:
 
 @get(f"{SETTINGS}/teams", policy=anyone(), include_in_schema=False)
 async def teams(request: WebRequest, org: str) -> Response[str]:
-    """List the teams, and show the form of a new one."""
+    """List the teams, and show the form of a new team."""
     return await _teams(OrganizationPages(request, org), Form())
 
 
@@ -247,7 +250,7 @@ async def change_teams(request: WebRequest, org: str) -> Response[Any]:
 
 
 def _team_of(form: Form) -> dict[str, Any]:
-    """Return the API request for the form of a team; for the team Owners only its description."""
+    """Return the API request for the form of a team. For the team Owners it has only the description."""
     if not form.has("permission"):
         return {"description": form.text("description")}
     body: dict[str, Any] = {name: form.text(name) for name in ("name", "description", "permission")}
@@ -260,7 +263,7 @@ def _team_of(form: Form) -> dict[str, Any]:
 
 
 def _team_form(form: Form | dict[str, Any], units_map: Mapping[str, str] = NO_UNITS) -> dict[str, Any]:
-    """Return the values of the form of a team. ``units_map`` has its present permissions."""
+    """Return the values of the form of a team. ``units_map`` has its current permissions."""
     chosen = {unit: form.get(f"unit_{unit}") or units_map.get(f"repo.{unit}") for unit in UNITS}
     return {
         "form": form,
@@ -320,7 +323,7 @@ def is_mixed(team: Any) -> bool:
 
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Add a person or repository to a team, or remove it; invite a person, or withdraw an invitation."""
+    """Add a person or repository to a team, or remove it. Invite a person, or withdraw an invitation."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     method = "DELETE" if form.has("remove") else "PUT"
     try:

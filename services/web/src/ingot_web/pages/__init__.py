@@ -1,1 +1,1 @@
-"""The lowest layer of web: requests for pages, templates, errors, and objects of the process."""
+"""The lowest layer of web: page requests, templates, errors, and objects of the process."""

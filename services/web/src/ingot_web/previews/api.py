@@ -17,7 +17,7 @@ async def preview(
     problem: ApiError | None = None,
     look_at: str = "",
 ) -> Response[str]:
-    """Return the page of a form, also a rejected one, with a preview of its field ``body``.
+    """Return the page of a form with a preview of its field ``body``. ``problem`` is the form's error.
 
     The form keeps its URL. ``buttons`` send it: each is a label, optionally followed by a bar and the value
     of ``do``. ``look_at`` is the path of a page to read first.

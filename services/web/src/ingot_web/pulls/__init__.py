@@ -1,1 +1,1 @@
-"""Pull requests: lists, one with its merge box, its commits, merging, updating."""
+"""Pull requests: lists, the page with its merge box, commits, merging, updating."""

@@ -1,4 +1,4 @@
-"""Routes for pull requests: conversation with the merge box, commits and changes; opening, merging."""
+"""Routes for pull requests: conversation with the merge box, commits, opening, merging, updating."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ async def create(request: WebRequest) -> Response[Any]:
 async def show(request: WebRequest, index: int) -> Response[Any]:
     """Show the conversation of a pull request with its merge box.
 
-    Redirects to the issue if the number is that of an issue.
+    Redirects to the issue if the number belongs to an issue.
     """
     frame = RepositoryFrame(request)
     try:
@@ -147,7 +147,7 @@ async def _conversation_page(
 
 
 def _words(problem: ApiError, refusals: list[Any] | None) -> str:
-    """Return the reason why a form was rejected. For a merge, the API returns it only in the refusals."""
+    """Return the reason why a form was rejected. For merges, the API only returns it in the refusals."""
     if problem.message != without_words("issues"):
         return problem.message
     reasons = [one["reason"] for one in refusals or [] if not one["overridable"]]
@@ -157,7 +157,7 @@ def _words(problem: ApiError, refusals: list[Any] | None) -> str:
 
 
 def _objectors(reviews: list[Any]) -> list[str]:
-    """Return the people whose latest counting decision requests changes, also for an older head."""
+    """Return the people whose latest official decision requests changes, also for an older head."""
     last = {
         review["user"]["login"]: review
         for review in reviews
@@ -171,7 +171,7 @@ def _objectors(reviews: list[Any]) -> list[str]:
 
 
 def _lacks_access_alone(frame: RepositoryFrame, refusals: list[Any] | None) -> bool:
-    """True if only the caller's missing access blocks a merge."""
+    """True if the merge is only blocked because the caller has no write access."""
     permissions = frame.repository["permissions"]
     return (
         len(refusals or []) == 1
@@ -220,7 +220,7 @@ async def commits(request: WebRequest, index: int) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/merge", policy=anyone(), include_in_schema=False)
 async def merge(request: WebRequest, index: int) -> Response[Any]:
-    """Merge now or as soon as possible, or cancel a scheduled merge. The page shows an error."""
+    """Merge now or when ready, or cancel a scheduled merge. The page shows errors."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {
         "do": form.get("style", "merge"),
@@ -246,7 +246,7 @@ async def merge(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/update", policy=anyone(), include_in_schema=False)
 async def update(request: WebRequest, index: int) -> Response[Any]:
-    """Update the head branch with the base branch. The page shows an error."""
+    """Update the head branch with the base branch. The page shows errors."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     try:
@@ -258,7 +258,7 @@ async def update(request: WebRequest, index: int) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/draft", policy=anyone(), include_in_schema=False)
 async def mark_draft(request: WebRequest, index: int) -> Response[Any]:
-    """Mark a pull request as a draft or as ready for review. The page shows an error."""
+    """Mark a pull request as a draft or as ready for review. The page shows errors."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     (pull,) = await frame.load(frame.forge.get("issues", frame.api("pulls", index)))
     title = ready_title(pull["title"]) if form.text("do") == "ready" else draft_title(pull["title"])

@@ -1,4 +1,4 @@
-"""Reasons that block a merge with their remedies, and titles of drafts."""
+"""Reasons that block a merge, with their remedies, and titles of drafts."""
 
 import re
 from typing import Any
@@ -40,7 +40,7 @@ def draft_title(title: str) -> str:
 
 
 def ready_title(title: str) -> str:
-    """Return the title without the marks of a draft; unchanged if nothing else would be left."""
+    """Return the title without draft markers; unchanged if nothing else is left."""
     rest = title
     while match := _DRAFT.match(rest):
         rest = rest[match.end() :]

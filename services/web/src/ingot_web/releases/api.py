@@ -1,4 +1,4 @@
-"""Routes for releases: list, release of a tag, publishing with files, editing, deletion."""
+"""Routes for releases: list, release of a tag, publication with files, editing, deletion."""
 
 from typing import Any
 from urllib.parse import quote
@@ -97,7 +97,7 @@ async def _new_page(frame: RepositoryFrame, form: Form, problem: ApiError | None
 
 
 def _in_labels(problem: ApiError) -> str:
-    """Return the errors of fields, with the names that the form shows."""
+    """Return the errors of fields, with the labels of the form."""
     words = problem.message
     for fault in problem.errors:
         words = words.replace(f"{fault.field}: ", f"{LABELS.get(fault.field, fault.field)}: ")
@@ -123,7 +123,7 @@ def _form_page(
 
 @post("/{owner:str}/{repo:str}/releases/new", policy=anyone(), include_in_schema=False)
 async def create(request: WebRequest) -> Response[Any]:
-    """Publish a release with its files, or keep it as a draft."""
+    """Publish a release with its files, or save it as a draft."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     body = {"tag_name": form.text("tag"), "target_commitish": form.text("target"), **_words(form)}
     try:
@@ -143,7 +143,10 @@ def _words(form: Form) -> dict[str, Any]:
 
 
 async def _with_files(frame: RepositoryFrame, form: Form, release: Any) -> Response[Any]:
-    """Upload the files of a form to a release. If a file is rejected, show the form again."""
+    """Upload the files of a form to a release.
+
+    If a file is rejected, show the edit page of the release. Files uploaded before it stay.
+    """
     try:
         for file in form.files:
             path = frame.api("releases", release["id"], "assets")
@@ -182,7 +185,7 @@ def _tag_path(frame: RepositoryFrame, tag: str) -> str:
 
 @post("/{owner:str}/{repo:str}/releases/edit/{tag:path}", policy=anyone(), include_in_schema=False)
 async def save(request: WebRequest) -> Response[Any]:
-    """Change a release, add files to it, or remove one. Title and text cannot be emptied."""
+    """Change a release, add files to it, or remove a file. Title and text cannot be emptied."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     tag = request.rest(4)
     try:

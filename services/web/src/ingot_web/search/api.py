@@ -1,6 +1,6 @@
-"""One page that searches repositories, people, issues, files of one repository, and commands.
+"""The page that searches repositories, people, issues, files of one repository, and commands.
 
-The palette of the browser shows its answer in a dialog.
+The command palette shows its response in a dialog.
 """
 
 from asyncio import gather
@@ -30,7 +30,7 @@ COMMANDS_OF_REPOSITORY = (
 
 @get("/search", policy=anyone(), include_in_schema=False)
 async def search(request: WebRequest) -> Response[str]:
-    """Results for ``q`` that the caller may see. ``in`` is a repository, such as ``owner/name``."""
+    """Show results for ``q`` that the caller may see. ``in`` is a repository such as ``owner/name``."""
     words = request.query_params.get("q", "").strip()[:LONGEST]
     repository = await _repository(request)
     nothing = ListPage([], 0)
@@ -60,7 +60,7 @@ async def search(request: WebRequest) -> Response[str]:
 
 
 async def _repository(request: WebRequest) -> Any:
-    """Return the repository of the query; None if the caller may not see one of that name."""
+    """Return the repository in the query; None if it does not exist or the caller may not see it."""
     owner, _, name = request.query_params.get("in", "").partition("/")
     if {owner, name} & {"", ".", ".."} or "/" in name:
         return None

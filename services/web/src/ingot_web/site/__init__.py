@@ -1,1 +1,1 @@
-"""Routes without a subject: static files, the style guide, other URLs of pages."""
+"""Routes of the whole site: static files, the style guide, other URLs of pages."""

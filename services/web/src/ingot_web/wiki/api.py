@@ -23,7 +23,7 @@ ACTIONS = {"_edit": "_edit/{}", "_revision": "_history/{}", "_new": "_new", "_pa
 
 @get([SHARED, f"{SHARED}/{{page:path}}"], policy=anyone(), include_in_schema=False)
 async def page(request: WebRequest) -> Response[Any]:
-    """Show a page, by default the first one, with sidebar and footer."""
+    """Show a page, by default the home page, with sidebar and footer."""
     frame, named = RepositoryFrame(request), _address(request, 3)
     address = named or HOME
     action = ACTIONS.get(request.query_params.get("action", ""))
@@ -65,7 +65,7 @@ async def page(request: WebRequest) -> Response[Any]:
 
 @get(f"{SHARED}/_pages", policy=anyone(), include_in_schema=False)
 async def pages(request: WebRequest) -> Response[str]:
-    """List all pages by name, or pages with a text in title or content."""
+    """List all pages by name, or pages whose title or content contains a text."""
     frame, text = RepositoryFrame(request), request.query_params.get("q", "").strip()
     (listing,) = await frame.load(
         frame.forge.listing_if_there(
@@ -170,13 +170,13 @@ async def delete(request: WebRequest) -> Response[Any]:
 
 
 def _address(request: WebRequest, segments: int) -> str:
-    """Return the address of a page in the path after that many segments. Slashes are part of its title."""
+    """Return the quoted address of a page after ``segments`` segments of the path. It may contain slashes."""
     path = request.scope["raw_path"].decode("ascii", "replace").strip("/")
     return "/".join(path.split("/")[segments:])
 
 
 def _path(frame: RepositoryFrame, address: str, of: str = "page") -> str:
-    """Return the path of a page in the API. The address is already quoted; ``+`` is a space."""
+    """Return the API path of a page. ``address`` is already quoted; ``+`` is a space. Raises NotFound."""
     if not address:
         raise NotFound
     return frame.api("wiki", of) + "/" + quote(address, safe="%+")
@@ -188,7 +188,10 @@ async def _get(frame: RepositoryFrame, address: str, ref: str = "") -> Any:
 
 
 def _title(address: str) -> str:
-    """Return a title for headings and forms. The API decides which page has an address."""
+    """Return a title for headings and forms, guessed from the address.
+
+    Only the API can map addresses to pages.
+    """
     return unquote_plus(address.removesuffix(".-") if address.endswith(".-") else address.replace("-", " "))
 
 
@@ -206,7 +209,7 @@ def _body(form: Form) -> dict[str, str]:
 
 
 def _require_wiki(frame: RepositoryFrame) -> None:
-    """Raise NotFound while the wiki is switched off. Needs ``load``."""
+    """Raise NotFound if the wiki is disabled. Needs ``load``."""
     if not frame.repository["has_wiki"]:
         raise NotFound
 
@@ -219,7 +222,7 @@ def _may_write(frame: RepositoryFrame) -> bool:
 
 
 async def _begin(frame: RepositoryFrame) -> None:
-    """Load the repository of a form. Raises Denied if the caller may not change pages."""
+    """Load the repository of a form. Raises NotFound, and Denied if the caller may not change pages."""
     await frame.load()
     _require_wiki(frame)
     if not _may_write(frame):

@@ -1,4 +1,4 @@
-"""Routes for the appearance of pages: stored with an account, and in a cookie for visitors."""
+"""Routes for the appearance of pages, stored in the account, or in a cookie for anonymous callers."""
 
 from typing import Any
 
@@ -36,7 +36,10 @@ async def edit_appearance(request: WebRequest) -> Response[Any]:
 
 @get(OF_VISITOR, policy=anyone(), include_in_schema=False)
 async def visitor_appearance(request: WebRequest) -> Response[Any]:
-    """Show the appearance of pages for a visitor; redirect a signed-in user to that of the account."""
+    """Show the appearance of pages for an anonymous caller.
+
+    A signed-in user is redirected to account settings.
+    """
     if request.principal.signed_in:
         return request.redirect(OF_ACCOUNT)
     template = "account_settings/visitor_appearance.html"

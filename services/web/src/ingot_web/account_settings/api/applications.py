@@ -1,4 +1,4 @@
-"""Routes for access tokens of the caller, and for OAuth2 applications that they own or have authorized."""
+"""Routes for the caller's access tokens, and for OAuth2 applications that the caller owns or authorized."""
 
 from asyncio import gather
 from datetime import timedelta
@@ -41,7 +41,7 @@ async def tokens(request: WebRequest) -> Response[str]:
 async def _tokens_page(
     request: WebRequest, form: Form, problem: ApiError | None = None, *, secret: str = ""
 ) -> Response[str]:
-    """Return the page of tokens. ``secret`` is that of a new token, shown only once."""
+    """Return the page of tokens. ``secret`` is the secret of a new token, shown only once."""
     path = at("users", request.principal.name, "tokens")
     listing = await request.forge.listing("identity", path, page=request.number, limit=SHOWN)
     return page(
@@ -78,7 +78,7 @@ async def change_tokens(request: WebRequest) -> Response[Any]:
 def _new_token(form: Form) -> dict[str, Any]:
     """Return the API request for a token.
 
-    Raises Invalid, because a typing error must not remove the expiry.
+    Raises Invalid if no scope is chosen or the expiry is not a number of days.
     """
     chosen = ((form.text(group), group) for group in GROUPS)
     body: dict[str, Any] = {
@@ -99,7 +99,7 @@ def _new_token(form: Form) -> dict[str, Any]:
 
 @get("/user/settings/oauth2", policy=anyone(), include_in_schema=False)
 async def applications(request: WebRequest) -> Response[str]:
-    """Show applications that act for the caller, and those that the caller has registered."""
+    """Show applications that may act for the caller, and applications that the caller has registered."""
     request.require_signed_in()
     return await _applications_page(request, Form())
 

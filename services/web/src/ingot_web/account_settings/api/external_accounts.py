@@ -1,4 +1,4 @@
-"""Routes for the caller's accounts at other systems with which they sign in."""
+"""Routes for other systems that can sign the caller in."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ EXTERNAL_ACCOUNTS = "/user/external_accounts"
 
 @get("/user/settings/external_accounts", policy=anyone(), include_in_schema=False)
 async def external_accounts(request: WebRequest) -> Response[str]:
-    """List the systems with which the caller signs in, and those that can be linked."""
+    """List the systems that are linked with the caller's account, or can be linked with it."""
     request.require_signed_in()
     return await _page(request)
 

@@ -65,7 +65,7 @@ async def edit_profile(request: WebRequest) -> Response[Any]:
 
 @post("/user/settings/avatar", policy=anyone(), include_in_schema=False)
 async def change_avatar(request: WebRequest) -> Response[Any]:
-    """Upload a picture, or restore the generated one."""
+    """Upload a picture, or restore the generated picture."""
     form = await request.sent_form()
     try:
         await send_avatar(request.forge, "identity", "/user/avatar", form)

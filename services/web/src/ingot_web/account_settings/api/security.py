@@ -42,7 +42,7 @@ async def _security_page(request: WebRequest, problem: ApiError | None = None) -
 
 
 async def _ways(request: WebRequest) -> Mapping[str, Any]:
-    """Return the proofs that the caller can give; none while an older release of identity answers."""
+    """Return the proofs that the caller can give; none if identity runs an older release."""
     try:
         ways: Mapping[str, Any] = await request.forge.get("identity", PROOF)
     except NotFound:
@@ -52,7 +52,7 @@ async def _ways(request: WebRequest) -> Mapping[str, Any]:
 
 @post("/user/settings/password", policy=anyone(), include_in_schema=False)
 async def change_password(request: WebRequest) -> Response[Any]:
-    """Change the password, or set the first one.
+    """Change the password, or set the first password.
 
     This ends every session, so the browser is redirected to the sign-in page.
     """
@@ -103,7 +103,7 @@ async def _emails_page(request: WebRequest, form: Form, problem: ApiError | None
 
 @post("/user/settings/emails", policy=anyone(), include_in_schema=False)
 async def change_emails(request: WebRequest) -> Response[Any]:
-    """Add or remove an address, or choose the public one."""
+    """Add or remove an address, or choose the primary address."""
     form = await request.sent_form()
     address = form.text("email")
     try:

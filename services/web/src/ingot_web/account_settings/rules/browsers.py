@@ -1,4 +1,4 @@
-"""Names of browsers, derived from the headers that they send."""
+"""Names of browsers, derived from the User-Agent header."""
 
 NAMES = {
     "Edg": "Edge", "EdgA": "Edge", "EdgiOS": "Edge", "OPR": "Opera", "Firefox": "Firefox", "FxiOS": "Firefox",
@@ -12,7 +12,7 @@ SYSTEMS = {
 
 
 def browser(user_agent: str) -> str:
-    """Return a short name such as “Firefox on Windows”; for an unknown browser the whole header."""
+    """Return a short name such as “Firefox on Windows”, or the whole header for an unknown browser."""
     name = next((words for sign, words in NAMES.items() if f"{sign}/" in user_agent), "")
     system = next((words for sign, words in SYSTEMS.items() if sign in user_agent), "")
     return f"{name} on {system}" if name and system else user_agent or "a browser"

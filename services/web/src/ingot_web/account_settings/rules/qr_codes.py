@@ -1,4 +1,4 @@
-"""QR codes for pages, to be scanned by a phone."""
+"""QR codes for pages, scanned by a phone."""
 
 import segno
 from markupsafe import Markup

@@ -16,7 +16,7 @@ from ingot_web.repositories.api.frames import NamedRef, RepositoryFrame
 
 @get("/{owner:str}/{repo:str}/blame/{ref:path}", policy=anyone(), include_in_schema=False)
 async def blame(request: WebRequest) -> Response[Any]:
-    """Show lines of a file, each with its commit, or the reason why there is no blame."""
+    """Show lines of a file, each with its commit, or the reason why blame is not available."""
     frame = RepositoryFrame(request)
     if redirect := await frame.redirect_from_old_address("blame"):
         return redirect
@@ -36,7 +36,7 @@ async def blame(request: WebRequest) -> Response[Any]:
 
 
 async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tuple[Any, str]:
-    """Return the blame of a file, or the reason why there is none."""
+    """Return the blame of a file, or the reason why it is not available."""
     try:
         return await frame.forge.get("repos", frame.api("blame", *path), ref=ref.full), ""
     except TooLarge as error:
@@ -48,7 +48,7 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
 async def _groups(
     frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return runs of lines with commit, numbers and coloured lines, and the number of omitted lines."""
+    """Return runs of lines with commit, numbers and highlighted lines, and the number of omitted lines."""
     _, content = await file_in_git(frame, ref, ref.path)
     text, omitted = first_lines(content.decode("utf-8", "replace"))
     lines = await to_thread(highlight, name, text)

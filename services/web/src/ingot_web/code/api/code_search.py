@@ -22,9 +22,9 @@ LONGEST = 200
 
 @get("/{owner:str}/{repo:str}/search", policy=anyone(), include_in_schema=False)
 async def search(request: WebRequest) -> Response[Any]:
-    """The lines that contain ``q`` in the files of ``ref``, such as ``branch/main``; without ``q`` the form.
+    """Show the lines that contain ``q`` in the files of ``ref``, such as ``branch/main``.
 
-    Without ``ref``, the default branch.
+    Without ``q``, show the form. Without ``ref``, search the default branch.
     """
     frame = RepositoryFrame(request)
     words = {name: request.query_params.get(name, "").strip()[:LONGEST] for name in TEXTS}
@@ -80,7 +80,7 @@ async def _answer(
 
 
 def _shown(file: Any) -> dict[str, Any]:
-    """Return a file with its first lines, each in parts, and the number of its other lines."""
+    """Return a file with its first lines, each in parts, and the number of omitted lines."""
     lines = [(line["number"], parts_of(line["text"], line["matches"])) for line in file["lines"][:LINES]]
     return {"path": file["path"], "lines": lines, "more": max(0, len(file["lines"]) - LINES)}
 

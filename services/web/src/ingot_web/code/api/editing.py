@@ -51,9 +51,9 @@ def _page(
     *,
     may_push: bool,
 ) -> Response[str]:
-    """Return the form. ``preview`` is the rendered file: "document" with its HTML, or "lines".
+    """Return the form. ``preview`` is the kind and the content: "document" with HTML, or "lines".
 
-    For callers who may not push to the branch, a new branch is the default.
+    If the caller may not push to the branch, the form selects a new branch.
     """
     form.setdefault("to", "branch" if may_push else "new")
     words = {"new": "New file", "edit": "Edit", "delete": "Delete", "upload": "Upload files"}[act]
@@ -106,7 +106,10 @@ async def edit(request: WebRequest) -> Response[str]:
 
 
 def _form_of(path: str, sha: str, content: bytes) -> Form:
-    """Return the form with the content of a file. Raises TooLarge or Invalid if a form cannot change it."""
+    """Return the form with the content of a file.
+
+    Raises TooLarge or Invalid if it cannot be edited in a form.
+    """
     if len(content) > EDITED_BYTES:
         raise TooLarge("the file is too large to be changed here")
     try:
@@ -149,7 +152,7 @@ async def upload(request: WebRequest) -> Response[str]:
     include_in_schema=False,
 )
 async def save(request: WebRequest) -> Response[Any]:
-    """Commit the changes of the form, to the branch or to a new one. The form shows an error."""
+    """Commit the changes of the form to the branch or a new branch. Errors are shown in the form."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     act = request.scope["path"].split("/")[3].removeprefix("_")
     ref = await _branch(frame)
@@ -176,7 +179,7 @@ async def save(request: WebRequest) -> Response[Any]:
 
 
 async def _preview(frame: RepositoryFrame, ref: NamedRef, form: Form) -> tuple[str, Any]:
-    """Return the preview of a form. Raises TooLarge."""
+    """Return the kind and content of the preview of a form. Raises TooLarge."""
     path, text = form.text("path").strip("/"), form.lines("content")
     if len(text) > EDITED_BYTES:
         raise TooLarge("the file is too large to be shown here")
@@ -186,7 +189,7 @@ async def _preview(frame: RepositoryFrame, ref: NamedRef, form: Form) -> tuple[s
 
 
 def _changes(act: str, ref: NamedRef, form: Form) -> list[dict[str, str]]:
-    """Return the changes in the form of the API. Raises Invalid."""
+    """Return the changes of the form in the format of the API. Raises Invalid."""
     path = form.text("path").strip("/")
     if act == "upload":
         if not form.files:

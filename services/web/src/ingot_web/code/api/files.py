@@ -42,7 +42,7 @@ LISTED = "commit_metadata,commit_message"
 
 
 async def _contents(frame: RepositoryFrame, *path: str, ref: str = "") -> tuple[Any, int]:
-    """Return the file or the requested page of the folder at a path, and the number of entries."""
+    """Return a file, or the requested page of a folder. Also return the number of entries."""
     answer = await frame.forge.answer(
         "repos",
         frame.api("contents-ext", *path),
@@ -61,7 +61,7 @@ async def _contents_if_there(frame: RepositoryFrame) -> tuple[Any, int]:
 
 
 async def file_in_git(frame: RepositoryFrame, ref: NamedRef, path: str) -> tuple[Any, bytes]:
-    """Return a file and its bytes in git; for an LFS file these are its pointer.
+    """Return a file and its bytes in git. The bytes of an LFS file are its pointer.
 
     Raises Invalid if the path is not a file, TooLarge if repos cannot send it.
     """
@@ -85,7 +85,7 @@ PASSED = ("content-security-policy", "x-content-type-options", "content-disposit
 
 @get("/{owner:str}/{repo:str}", policy=anyone(), include_in_schema=False)
 async def home(request: WebRequest) -> Response[Any]:
-    """Show the front page of a repository. Return its feed if the path ends like a feed."""
+    """Show the front page of a repository. Return its feed if the path ends with a feed suffix."""
     name, ending = without_ending(request.path_params["repo"])
     if ending:
         return await repository_feed(request, request.path_params["owner"], name, ending)
@@ -137,7 +137,7 @@ async def _front_page(request: WebRequest) -> Response[Any]:
 
 
 def _star_and_watch(facts: Any) -> dict[str, Any]:
-    """Return whether the caller has starred and watches the repository."""
+    """Return two flags: the caller has starred the repository, and watches it."""
     return {name: bool(facts and facts[name]) for name in ("is_starred", "is_watched")}
 
 
@@ -155,7 +155,7 @@ def _submodule_page(frame: RepositoryFrame, submodule: Any) -> SubmodulePage | N
 
 
 def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
-    """Return the largest languages with their percentages, the largest first."""
+    """Return the largest languages with their percentages, largest first."""
     total = sum(languages.values()) or 1
     ordered = sorted(languages.items(), key=lambda pair: -pair[1])[:6]
     return [(name, round(100 * count / total, 1)) for name, count in ordered]
@@ -180,7 +180,7 @@ async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) ->
 
 
 async def document(frame: RepositoryFrame, ref: NamedRef, path: str, text: str) -> Markup:
-    """Return the HTML of a markdown file. Its links lead to files in the same repository."""
+    """Return the HTML of a Markdown file. Relative links point to files of the repository."""
     folder = path.rpartition("/")[0]
     inside = f"/{folder}" if folder else ""
     name = frame.repository["full_name"]
@@ -228,7 +228,7 @@ async def source(request: WebRequest) -> Response[Any]:
 
 
 async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
-    """Return the contents and the last commit of a path."""
+    """Return the contents and the latest commit of a path."""
     return await frame.load(
         _contents(frame, *(ref.path.split("/") if ref.path else ()), ref=ref.full),
         _last_commit(frame, ref),
@@ -236,7 +236,7 @@ async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
 
 
 def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, ListPage]:
-    """Return a request for the latest commit that changed a path, also if the commit deleted it."""
+    """Return a request for the latest commit that changed or deleted a path."""
     return frame.forge.listing_if_there(
         "repos",
         frame.api("commits"),
@@ -250,7 +250,10 @@ def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, L
 
 
 async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
-    """Return a page for a missing path, with the commit that deleted it. Raises NotFound."""
+    """Return a page for a missing path, with the commit that deleted it.
+
+    Raises NotFound without code access.
+    """
     (commits,) = await frame.load(_last_commit(frame, ref))
     if not frame.repository["has_code"]:
         raise NotFound
@@ -263,7 +266,7 @@ async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
 
 
 class ShownFile(NamedTuple):
-    """The presentation of a file. ``note`` is the reason if an expected rendering is missing."""
+    """The presentation of a file. ``note`` is the reason why a rendering is missing."""
 
     kind: str
     content: Any = None
@@ -293,7 +296,7 @@ def _asks_for_source(request: WebRequest) -> bool:
 
 
 def _without_text(frame: RepositoryFrame, file: Any) -> ShownFile | None:
-    """Return the presentation of a file that is not text: picture, large file, LFS file, submodule."""
+    """Return the presentation of a picture, large file, LFS file or submodule; None for text."""
     if file["type"] == "submodule":
         return ShownFile("submodule", _submodule_page(frame, file))
     if file["name"].lower().endswith(PICTURES):
@@ -340,9 +343,9 @@ async def _shown(frame: RepositoryFrame, ref: NamedRef, file: Any) -> ShownFile:
     include_in_schema=False,
 )
 async def raw(request: WebRequest) -> Response[Any]:
-    """Return a raw file, with a type that a browser does not run.
+    """Return a raw file, with a type that a browser does not execute.
 
-    ``media`` returns the bytes of an LFS object.
+    Large files and LFS files are redirected to the API. There ``media`` returns the bytes of an LFS object.
     """
     frame = RepositoryFrame(request)
     operation = request.scope["path"].strip("/").split("/")[2]

@@ -1,4 +1,4 @@
-"""The route that finds files of a branch, a tag or a commit by parts of their paths."""
+"""The route that finds files of a branch, a tag or a commit by words in their paths."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LONGEST = 200
 
 @get("/{owner:str}/{repo:str}/find/{ref:path}", policy=anyone(), include_in_schema=False)
 async def find(request: WebRequest) -> Response[Any]:
-    """List the files whose paths have all words of ``q``.
+    """List the files whose paths contain all words of ``q``.
 
     Without ``q``, list the first files of the tree.
     """

@@ -45,7 +45,7 @@ Piece = tuple[str, str]
 
 
 def highlight(name: str, text: str) -> Sequence[Markup]:
-    """Return the lines of a file as git counts them, highlighted for the language of its name."""
+    """Return the lines of a file, split as git splits them, highlighted for the language of its name."""
     text = text.replace("\r\n", "\n").replace("\r", " ")  # Pygments would begin a line there, git does not
     try:
         coloured = _coloured(name, text) if len(text) <= LARGEST else None
@@ -57,7 +57,7 @@ def highlight(name: str, text: str) -> Sequence[Markup]:
 
 
 def code_rows(lines: Iterable[str]) -> Markup:
-    """Return rows of a table, each with the line number, with an anchor, and the line.
+    """Return table rows, each with a line and its number, which has an anchor.
 
     Text is escaped.
     """

@@ -1,4 +1,4 @@
-"""Pages of submodules: on this site, or on another one. Submodules with other URLs have no page."""
+"""Pages of submodules, on this site or another site. Submodules with unsafe URLs have no page."""
 
 import re
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def page_of(
 
 
 def _absolute(address: str, base: str) -> str:
-    """Return the absolute URL for one that begins with dots, relative to the repository, as in git.
+    """Return the absolute URL of a submodule. A URL that begins with dots is relative to the repository.
 
     Raises ValueError for too many dots.
     """
@@ -77,7 +77,7 @@ def _split(address: str) -> SplitResult:
 
 
 def _server(parts: SplitResult) -> tuple[str, str, int]:
-    """Return protocol, host and port; the port is 0 if it is the default. Raises ValueError."""
+    """Return protocol, host and port; 0 is the default port. Raises ValueError."""
     protocol = "http" if parts.scheme == "https" else parts.scheme
     port = parts.port or 0
     return protocol, parts.hostname or "", 0 if port == _PORTS.get(parts.scheme) else port

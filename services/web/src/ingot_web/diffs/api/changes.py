@@ -1,4 +1,4 @@
-"""Changes on pages: the requested part of a diff, with links to the other parts; and changes as text."""
+"""Changes on pages: the requested part of a diff, with links to the other parts; and raw diffs."""
 
 from asyncio import to_thread
 from collections.abc import Mapping
@@ -47,10 +47,11 @@ async def read_diff(
     folds: Folds = _BY_NAME,
     **parameters: str,
 ) -> tuple[Diff | None, Mapping[str, Any]]:
-    """Return the requested page of a diff, and links to others: ``size`` files, or lines of one file.
+    """Return the requested page of a diff, and links to other pages.
 
-    Return None if the text is too large. ``folds`` is true for paths of generated files. ``limit`` is the
-    name of the parameter for the number of files. Raises NotFound for a missing file.
+    A page has ``size`` files, or lines of one file. The diff is None if the text is too large. ``folds`` is
+    true for paths of generated files. ``limit`` is the name of the parameter for the number of files. Raises
+    NotFound for a missing file.
     """
     request, number = frame.request, file_shown(frame.request)
     part: dict[str, Any] = {"page": number or request.number, limit: 1 if number else size}
@@ -79,7 +80,7 @@ async def read_diff(
 
 
 def _note_view(changes: Diff, request: WebRequest) -> None:
-    """Set the query of links to other pages of the diff."""
+    """Set the style and white space options for links to other pages of the diff."""
     changes.style, changes.hides_spaces = request.query_params.get("style", ""), hides_spaces(request)
 
 

@@ -1,4 +1,4 @@
-"""Lines around changes that a diff omits."""
+"""Lines around changes, which a diff omits."""
 
 import re
 from asyncio import to_thread
@@ -22,9 +22,9 @@ _SHIFT = re.compile(r"-?[0-9]{1,7}")
 
 @get("/{owner:str}/{repo:str}/blob_excerpt/{sha:str}", policy=anyone(), include_in_schema=False)
 async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[bytes]:
-    """Return some lines of a gap in a diff as rows, with links to the others.
+    """Return some lines of a gap in a diff as rows, with links to the remaining lines.
 
-    Without JavaScript the links lead to these lines in the whole file.
+    Without JavaScript, redirect to the first of these lines in the whole file.
     """
     frame = RepositoryFrame(request)
     query = request.query_params

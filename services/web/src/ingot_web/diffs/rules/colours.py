@@ -29,7 +29,7 @@ Ranges = list[tuple[int, int]]
 
 
 def coloured_diff(diff: Diff) -> Diff:
-    """Return the diff with highlighted lines, for at most LARGEST characters."""
+    """Return the diff with highlighted lines. At most LARGEST characters are highlighted."""
     room = LARGEST
     for file in diff.files:
         size = sum([len(line.text) for line in file.lines])
@@ -56,7 +56,7 @@ def _hunks(lines: Sequence[DiffLine]) -> Iterator[Sequence[DiffLine]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return the HTML of a hunk. Its lines are kinds and texts."""
+    """Return the lines of a hunk as HTML. ``lines`` are pairs of kind and text."""
     pieces = [[("", text)] for _, text in lines]
     kinds = [kind for kind, _ in lines]
     last_removed = max((index for index, kind in enumerate(kinds) if kind == "del"), default=-1)
@@ -78,7 +78,7 @@ def _coloured(name: str, lines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
 
 def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
-    """Return the ranges of words that differ in two lines; empty if the lines have little in common."""
+    """Return the ranges of characters that differ in two lines; empty if the lines have little in common."""
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
     rest = zip(reversed(a[first:]), reversed(b[first:]), strict=False)
@@ -98,12 +98,12 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
 
 
 def _has_word(words: Sequence[str], start: int, size: int) -> bool:
-    """True if the range contains more than spaces. A mark continues over a space."""
+    """True if the words are not only spaces. Spaces between changed words are marked, too."""
     return any(not word.isspace() for word in words[start : start + size])
 
 
 def _ranges(words: Sequence[str], start: int, same: Sequence[tuple[int, int]], end: int) -> Ranges:
-    """Return the characters of the words from ``start`` to ``end`` that are not in ``same``."""
+    """Return the character ranges of the words from ``start`` to ``end`` that are not in ``same``."""
     offsets = [0]
     for word in words:
         offsets.append(offsets[-1] + len(word))
@@ -116,7 +116,7 @@ def _ranges(words: Sequence[str], start: int, same: Sequence[tuple[int, int]], e
 
 
 def _marked(pieces: Sequence[Piece], ranges: Ranges) -> str:
-    """Return the line with marks around these ranges."""
+    """Return the line as HTML with marks around these ranges."""
     parts, place = [], 0
     line = list(pieces)
     for start, end in ranges:

@@ -31,8 +31,8 @@ Folds = Callable[[str], bool]
 def folding(attributes: str) -> Folds:
     """Return a function that is true for paths of generated or vendored files.
 
-    ``attributes`` is the file ``.gitattributes`` in the root folder (gitattributes(5)), without its quoted
-    patterns. For each attribute the last rule for a path counts.
+    ``attributes`` is the file ``.gitattributes`` in the root folder (gitattributes(5)). Its quoted patterns
+    are ignored. For each attribute the last rule for a path wins.
     """
     rules: list[tuple[list[str], dict[str, bool | None]]] = []
     for line in attributes.splitlines():
@@ -58,7 +58,7 @@ def folding(attributes: str) -> Folds:
 
 
 def _value(word: str) -> tuple[str, bool | None] | None:
-    """Return an attribute and its value, None if it is unspecified again. None for other attributes."""
+    """Return an attribute and its value: None if it is reset. Return None for other attributes."""
     name, _, value = word.lstrip("-!").partition("=")
     if name not in _ATTRIBUTES:
         return None
@@ -74,12 +74,12 @@ def _segments(pattern: str) -> list[str]:
 
 
 def _for_fnmatch(segment: str) -> str:
-    """Convert git's escapes and negations to those of Python's fnmatch."""
+    """Convert git's escapes and negations to the syntax of Python's fnmatch."""
     return re.sub(r"\\(.)", r"[\1]", segment).replace("[^", "[!")
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if segments match; ``**`` matches any number. The time is the product of both lengths."""
+    """True if the segments match; ``**`` matches any number. The time is the product of both lengths."""
     reached = {0}
     for segment in pattern:
         if segment == "**":

@@ -27,7 +27,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 @dataclass(frozen=True)
 class Gap:
-    """Unchanged lines that are not shown: their new numbers, and the distance to their old numbers.
+    """Omitted unchanged lines: their new numbers, and the distance to their old numbers.
 
     ``last`` is 0 if they continue to the end of the file.
     """
@@ -41,7 +41,7 @@ class Gap:
 class DiffLine:
     """A line of a diff. ``kind`` is "add", "del", "context" or "hunk".
 
-    A side's number is None if the side lacks the line.
+    The number of a side is None if the line is not on that side.
     """
 
     kind: str
@@ -60,9 +60,11 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class FileView:
-    """The state of a file for the viewer: viewed with these ``changes``, or with earlier changes.
+    """The viewer's state of a file.
 
-    The fields are digests of the changes and the path.
+    ``is_same``: viewed with these changes; ``is_outdated``: with earlier changes.
+
+    ``path`` and ``changes`` are digests.
     """
 
     path: str
@@ -110,7 +112,7 @@ class DiffFile:
 
     @property
     def anchor(self) -> str:
-        """Return the anchor of the file on a page. It equals the anchor on pages of Gitea."""
+        """Return the anchor of the file on a page. It is the same as on pages of Gitea."""
         return anchor_of(self.path)
 
     def rows(self) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
@@ -124,8 +126,8 @@ class Diff:
     """A diff. ``omitted`` is the number of files that are not shown.
 
     ``before`` and ``after`` are the commits of shown pictures; empty if unknown. ``head_repo`` is the
-    repository with ``after``, if it is another one. ``text`` is the path of the diff as text, below that of
-    the repository.
+    repository that has ``after``, if it is another repository. ``text`` is the path of the raw diff below the
+    repository.
     """
 
     files: list[DiffFile] = field(default_factory=list)
@@ -163,7 +165,7 @@ def parse(
     """Parse the output of ``git diff``. ``number`` is the number of its first file.
 
     ``folds`` is true for paths of files that are folded. At most ``most_lines`` lines are shown. Only the
-    first open file is cut there; later files are loaded on request.
+    first unfolded file is truncated; later files are loaded on request.
     """
     parts = _parts(text)
     digests = _digests(parts)
@@ -181,7 +183,7 @@ def parse(
 
 
 def parse_file(text: str, number: int, page: int) -> Diff:
-    """Parse a diff of a single file with this number, and return one page of its lines."""
+    """Parse a diff of one file with this number. Return one page of its lines."""
     parts = _parts(text)
     digests, files = _digests(parts), []
     for lines in parts[:1]:
@@ -198,7 +200,7 @@ def _parts(text: str) -> list[list[str]]:
 
 
 def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
-    """Return file and line at a position such as "2R17": line 17 on the right of the second file."""
+    """Return file and line at a position. "2R17" is line 17 on the right of the second file."""
     match = _POSITION.fullmatch(position)
     file = next((one for one in diff.files if match and one.number == int(match[1])), None)
     if match is None or file is None:
@@ -233,7 +235,7 @@ def side_by_side(kinds: Sequence[str]) -> Iterator[tuple[int | None, int | None]
 
 
 def _file(lines: list[str], part: range) -> DiffFile:
-    """Return one file, with that part of its lines."""
+    """Return a file with the lines in ``part``."""
     file = DiffFile(path=_path_of_head(lines[0]), is_named_only=not any(lines[1:]))
     position = 1
     for position in range(1, len(lines)):
@@ -265,7 +267,10 @@ def _file(lines: list[str], part: range) -> DiffFile:
 
 
 def _digests(parts: list[list[str]]) -> dict[str, str]:
-    """Return a digest per file, over all of its parts, by the first line of the parts."""
+    """Return the digest of each file over all its parts, by the first line of the parts.
+
+    It is empty for a binary file whose contents are unknown.
+    """
     hashes: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     unknown = set()
     for lines in parts:
@@ -278,7 +283,7 @@ def _digests(parts: list[list[str]]) -> dict[str, str]:
 
 
 def _own_lines(lines: list[str], *, is_binary: bool) -> Iterator[str]:
-    """Yield the lines without parts that other changes affect: line numbers, and ids of a text file."""
+    """Yield the lines without data that other changes affect: line numbers, and ids of text files."""
     for line in lines:
         if match := _HUNK.match(line):
             yield f"@@{match[3]}"
@@ -304,7 +309,7 @@ def _read_head(file: DiffFile, line: str) -> None:
 
 
 def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
-    """Return the parsed line, and the numbers of the next lines."""
+    """Return the parsed line, or None, and the old and new number of the next line."""
     if match := _HUNK.match(line):
         return DiffLine("hunk", line), int(match[1]), int(match[2])
     sign, text = line[:1], line[1:].rstrip("\r")
@@ -318,7 +323,7 @@ def _line(line: str, old: int, new: int) -> tuple[DiffLine | None, int, int]:
 
 
 def _path_of_head(names: str) -> str:
-    """Return the path in the first line of a file, for files without lines whose path did not change."""
+    """Return the path in the first line of a file's diff. It is needed for files without other paths."""
     if names.startswith('"'):
         return _unquoted(names[: names.index('" ') + 1]).removeprefix("a/") if '" ' in names else names
     half = len(names) // 2
@@ -326,7 +331,7 @@ def _path_of_head(names: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """Return the path in a path that git has quoted. Its octal escapes are bytes."""
+    """Return a path without git's quoting. Octal escapes are bytes."""
     if not (path.startswith('"') and path.endswith('"') and len(path) > 1):
         return path
     raw = path[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")

@@ -1,8 +1,8 @@
-"""Lines of a diff as rows of a table. A page has thousands; a template would need ten times as long.
+"""Lines of a diff as table rows. A page has thousands of them; a template would take ten times as long.
 
 ``link`` is the URL of the form for a comment on a line, without side and number; empty without comments.
-``below`` writes the rows below a line. ``excerpt`` is the URL of hidden lines, without their range; empty if
-none can be shown.
+``below`` returns the rows below a line. ``excerpt`` is the URL of omitted lines without their range; empty if
+they cannot be shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "context": ""}
 
 
 def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
-    """Return lines in one column: both numbers, the sign, the text."""
+    """Return rows with one column of text: both numbers, the sign, the text."""
     rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     for line, text in zip(file.lines, _texts(file.lines), strict=True):
         if line.kind == "hunk":
@@ -37,7 +37,7 @@ def unified_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> 
 
 
 def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Markup:
-    """Return rows with a line before the changes next to one after them. A hunk spans both sides."""
+    """Return rows with the old line on the left, and the new line on the right. A hunk spans both sides."""
     rows, link, excerpt = [], str(escape(link)), str(escape(excerpt))
     texts = {id(line): text for line, text in zip(file.lines, _texts(file.lines), strict=True)}
     for left, right in file.rows():
@@ -61,7 +61,7 @@ def split_rows(file: DiffFile, link: str, below: Below, excerpt: str = "") -> Ma
 
 
 def gap_row(gap: Gap, excerpt: str) -> Markup:
-    """Return the row that replaces hidden lines."""
+    """Return the row that replaces omitted lines."""
     return Markup(_row_of(_more(gap, str(escape(excerpt)))))  # noqa: S704 - escaped
 
 
@@ -74,7 +74,7 @@ def _row_of(links: str) -> str:
 
 
 def _more(gap: Gap | None, excerpt: str) -> str:
-    """Return links to hidden lines: those after the previous hunk, and those before the next one.
+    """Return links to omitted lines: after the previous hunk, and before the next hunk.
 
     ``excerpt`` must be escaped.
     """

@@ -1,4 +1,4 @@
-"""The page for the URL of a form. A browser shows the form's URL after a rejected form."""
+"""The page for the URL of a form. A browser shows the form's URL after an error."""
 
 import re
 from collections.abc import Callable
@@ -19,9 +19,9 @@ _PAGES_BY_ADDRESS = tuple(
 
 
 def page_of_form(path: str, has_page: Callable[[str], bool]) -> str:
-    """Return the path of the page whose form is sent to ``path``: usually the nearest page above it.
+    """Return the path of the page with the form that is sent to ``path``: usually its nearest parent page.
 
-    ``has_page`` returns whether a path has a page.
+    ``has_page`` returns True if a path has a page.
     """
     above = "/" + quote(path.strip("/"))
     for address, page in _PAGES_BY_ADDRESS:

@@ -1,4 +1,4 @@
-"""The one list of forms that ask for a recent proof.
+"""The list of all forms that require a recent proof.
 
 They change the access to accounts and repositories, or delete them.
 """

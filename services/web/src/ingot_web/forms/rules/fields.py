@@ -7,7 +7,7 @@ from ingot_chassis.errors import Invalid
 
 
 def whole_number(text: str, digits: int = 18) -> int | None:
-    """Return the number in a text; None for any other text, and for more digits."""
+    """Return the number in a text. None for any other text, or for more than ``digits`` digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
@@ -25,9 +25,9 @@ class SentFile(NamedTuple):
 
 
 class Form(dict[str, str]):
-    """The fields of a form by name: the last value of a repeated field, and "" for a missing one.
+    """The fields of a form by name: the last value of a repeated field, and "" for a missing field.
 
-    ``all`` has each value of a field.
+    ``all`` returns every value of a field.
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
@@ -54,11 +54,11 @@ class Form(dict[str, str]):
         return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
 
     def ids(self, name: str) -> list[int]:
-        """Return those values of a field that are ids."""
+        """Return the values of a field that are numbers, which are ids."""
         return [number for value in self.all(name) if (number := whole_number(value)) is not None]
 
     def text(self, name: str) -> str:
-        """Return the field without leading and trailing spaces; empty if it was not sent."""
+        """Return the field without leading and trailing spaces; empty if it is missing."""
         return self.get(name, "").strip()
 
     def branch_to_make(self) -> str:
@@ -73,7 +73,7 @@ class Form(dict[str, str]):
         return name
 
     def lines(self, name: str) -> str:
-        """Return a text of several lines. Browsers send line ends as CRLF."""
+        """Return a text of several lines. CRLF, which browsers send, becomes LF."""
         return self.get(name, "").replace("\r\n", "\n")
 
     def has(self, name: str) -> bool:

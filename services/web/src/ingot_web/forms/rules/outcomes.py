@@ -1,7 +1,10 @@
-"""Outcomes of forms, which the next page shows once. They are in its URL, because web gets no cookies.
+"""Outcomes of forms, which the next page shows once.
 
-Each is signed for one person and one page, so links of other sites cannot show a wrong outcome. Only this
-process remembers shown outcomes: another process shows one again if the page is reloaded within ``LIFETIME``.
+They are in its URL, because web has no cookies for them.
+
+Each is signed for one caller and one page, so links of other sites cannot show a wrong outcome. Each process
+only knows the outcomes that it has shown. Another process shows an outcome again if the page is reloaded
+within ``LIFETIME`` seconds.
 """
 
 from urllib.parse import urlencode
@@ -22,15 +25,15 @@ class Outcomes:
         self._tokens, self._proofs = tokens, RecentDigests()
 
     def query(self, caller: str, path: str, outcome: str, now: int) -> str:
-        """Return the query with which the page ``path`` shows ``outcome`` to ``caller``.
+        """Return the query that makes the page ``path`` show ``outcome`` to ``caller``.
 
-        ``now`` is its time.
+        ``now`` is the current time in seconds.
         """
         proof = self._tokens.token(_words(caller, path, outcome), now)
         return urlencode(dict(zip(PARAMETERS, (outcome, proof), strict=True)))
 
     def is_new(self, caller: str, path: str, outcome: str, proof: str, now: int) -> bool:
-        """True if the proof is valid and the page is loaded for the first time."""
+        """True if the proof is valid and was not used before in this process."""
         is_true = self._tokens.accepts(proof, _words(caller, path, outcome), now, lifetime=LIFETIME)
         return is_true and self._proofs.add(proof.encode())
 

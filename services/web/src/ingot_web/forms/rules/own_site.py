@@ -1,4 +1,4 @@
-"""Rejection of forms that another site sends (CSRF), by the headers of the browser."""
+"""Rejects forms that another site sends (CSRF), by headers of the browser."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ from ingot_chassis.errors import Denied
 
 
 def require_own_site(headers: Mapping[str, str], public_url: str) -> None:
-    """Raise Denied if ``Origin`` or ``Sec-Fetch-Site`` (W3C Fetch Metadata) name another site."""
+    """Raise Denied if ``Origin`` or ``Sec-Fetch-Site`` (W3C Fetch Metadata) names another site."""
     parts = urlsplit(public_url)
     own = f"{parts.scheme}://{parts.netloc}"
     site = headers.get("sec-fetch-site", "same-origin")

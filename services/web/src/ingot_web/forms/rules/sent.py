@@ -1,4 +1,4 @@
-"""Recently sent forms. A form that is sent twice, for example by a double click, has an effect only once.
+"""Recently sent forms. A form that is sent twice, such as by a double click, has an effect only once.
 
 Processes of web share the digests through Redis, if it is configured (``forms/store.py``).
 """
@@ -34,7 +34,7 @@ class RecentDigests:
 
 
 class SentForms:
-    """Digests of forms that are being handled or have changed something.
+    """Digests of forms that are being handled, or that have changed something.
 
     ``shared`` has the digests of all processes.
     """
@@ -53,7 +53,7 @@ class SentForms:
         return False
 
     async def keep(self, digest: bytes) -> None:
-        """Keep the digest of a form that has changed something, so the form is rejected the next time."""
+        """Keep the digest of a form that has changed something, so a second submission is rejected."""
         if self._shared is not None:
             await self._shared.keep(digest)
 
@@ -65,7 +65,7 @@ class SentForms:
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
-    """Return a digest of all parts of a form, in order."""
+    """Return a digest of all parts of a form. Their order matters."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))

@@ -23,7 +23,7 @@ CHOICES = ("src", "commits", "find")
 
 @get("/{owner:str}/{repo:str}/branches", policy=anyone(), include_in_schema=False)
 async def branches(request: WebRequest) -> Response[str]:
-    """List all branches; for a menu only the first matches."""
+    """List all branches. For a menu, list only the first matches."""
     frame = RepositoryFrame(request)
     if not request.wants_part or request.query_params.get("to") not in CHOICES:
         return await _branches_page(frame, Form())
@@ -31,7 +31,7 @@ async def branches(request: WebRequest) -> Response[str]:
 
 
 async def _choices(frame: RepositoryFrame, name: str, kind: str) -> Response[str]:
-    """Return branches or tags for a menu: the first ones whose names contain ``q``."""
+    """Return the first branches or tags whose names contain ``q``, for a menu."""
     query = frame.request.query_params
     text = query.get("q", "").strip()[:LONGEST]
     filters = {"q": text} if text else {}
@@ -51,7 +51,10 @@ async def _choices(frame: RepositoryFrame, name: str, kind: str) -> Response[str
 async def _branches_page(
     frame: RepositoryFrame, form: Form, problem: ApiError | None = None, *, follows: str = ""
 ) -> Response[str]:
-    """Return the page of branches. ``follows`` is the branch that should be synced with the parent."""
+    """Return the page of branches.
+
+    ``follows`` is the branch that could not be merged with the parent's branch; empty without such an error.
+    """
     name, sha, proof = (frame.request.query_params.get(key, "") for key in ("deleted", "sha", "proof"))
     is_own = frame.request.proves(_deletion(frame, name, sha), proof)
     return await frame.list_page(
@@ -69,7 +72,7 @@ async def _branches_page(
 
 
 def _deletion(frame: RepositoryFrame, name: str, sha: str) -> str:
-    """Return the words of the proof that a branch with the last commit ``sha`` was deleted."""
+    """Return the signed text of a link that restores a deleted branch. ``sha`` was its last commit."""
     return f"deleted {frame.base} {name} {sha}"
 
 
@@ -102,7 +105,7 @@ async def delete_branch(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/branches/merge-upstream", policy=anyone(), include_in_schema=False)
 async def merge_upstream(request: WebRequest) -> Response[Any]:
-    """Merge a branch of the fork's parent into the branch of that name, then show its commits."""
+    """Merge the parent's branch of the same name into a branch of the fork, and show its commits."""
     branch, frame = (await request.sent_form()).text("branch"), RepositoryFrame(request)
     try:
         merge = await frame.forge.send("POST", "repos", frame.api("merge-upstream"), {"branch": branch})
@@ -114,7 +117,7 @@ async def merge_upstream(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/tags", policy=anyone(), include_in_schema=False)
 async def tags(request: WebRequest) -> Response[str]:
-    """List all tags; for a menu only the first matches."""
+    """List all tags. For a menu, list only the first matches."""
     frame = RepositoryFrame(request)
     if request.wants_part and request.query_params.get("to") in CHOICES:
         return await _choices(frame, "tags", "tag")

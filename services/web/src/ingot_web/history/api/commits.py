@@ -1,4 +1,4 @@
-"""Routes for history: commits with their feeds, one commit and its revert."""
+"""Routes for history: commits and their feeds, and one commit and its revert."""
 
 from typing import Any
 from urllib.parse import quote
@@ -49,7 +49,7 @@ async def commits(request: WebRequest) -> Response[Any]:
 
 
 async def _commits_of(frame: RepositoryFrame, ref: NamedRef, **parameters: Parameter) -> ListPage:
-    """Return a page of commits; none if the repository is empty."""
+    """Return a page of commits; empty if the repository is empty."""
     try:
         (listing,) = await frame.load(
             frame.forge.listing(
@@ -67,7 +67,7 @@ async def _commits_of(frame: RepositoryFrame, ref: NamedRef, **parameters: Param
 async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     """Return the branch, tag or commit whose feed is requested.
 
-    None for a page of commits, such as those of a file a.atom.
+    None for a page of commits, for example the commits of a file ``a.atom``.
     """
     rest, _, suffix = frame.request.rest(3).rpartition(".")
     kind, _, name = rest.partition("/")
@@ -86,7 +86,7 @@ async def _ref_with_feed(frame: RepositoryFrame) -> NamedRef | None:
     include_in_schema=False,
 )
 async def latest(request: WebRequest) -> Response[str]:
-    """Return a feed of the latest commits of a branch, tag or commit, or of one path in it."""
+    """Return a feed of the latest commits of a branch, tag or commit, optionally of one path."""
     frame = RepositoryFrame(request)
     ref = await NamedRef.of(frame, 3)
     return await _feed(frame, ref, request.scope["path"].split("/")[3])
@@ -123,7 +123,7 @@ async def commit(request: WebRequest, sha: str) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/commit/{sha:str}/revert", policy=anyone(), include_in_schema=False)
 async def revert(request: WebRequest, sha: str) -> Response[Any]:
-    """Revert a commit, on a branch or on a new one for a pull request. The page shows an error."""
+    """Revert a commit on a branch, or on a new branch for a pull request. The page shows errors."""
     if sha.endswith(TEXTS):
         raise NotFound
     form, frame = await request.sent_form(), RepositoryFrame(request)
@@ -143,7 +143,7 @@ async def revert(request: WebRequest, sha: str) -> Response[Any]:
 async def _commit_page(
     frame: RepositoryFrame, sha: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the page of a commit, with the form to revert it and the error of that form."""
+    """Return the page of a commit, with the form to revert it and the form's error."""
     shown, (changes, pages), checks = await frame.load(
         frame.forge.get("repos", frame.api("git", "commits", sha), stat=False, files=False),
         read_diff(frame, "repos", frame.api("git", "commits", f"{sha}.diff")),

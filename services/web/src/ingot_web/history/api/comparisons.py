@@ -27,7 +27,7 @@ async def choose_comparison(request: WebRequest) -> Response[Any]:
 
 
 async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown: str = "") -> Response[str]:
-    """Return the page to choose branches, the latest first.
+    """Return the page to choose branches, latest first.
 
     ``unknown`` is a chosen name that does not exist.
     """
@@ -51,7 +51,7 @@ async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown:
 
 @get("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
 async def compare(request: WebRequest) -> Response[str]:
-    """Show the changes of one branch against another, with the form of a pull request; or as plain text."""
+    """Show the changes of one branch against another, with the form of a pull request; or as a raw diff."""
     frame = RepositoryFrame(request)
     if request.query_params.get("output") == "diff":
         return await text_page(frame, frame.api("compare", request.rest(3)), output="diff")
@@ -106,7 +106,7 @@ async def comparison_page(
 
 
 async def _is_there(frame: RepositoryFrame, name: str) -> bool:
-    """True if a branch, a tag or a commit with that name exists."""
+    """True if a branch, a tag or a commit with this name exists."""
     return bool(await frame.forge.get_if_there("repos", frame.api("commits"), sha=name, limit=1, **LISTED))
 
 

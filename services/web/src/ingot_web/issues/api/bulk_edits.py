@@ -1,4 +1,4 @@
-"""Routes that change many issues or pull requests at once: those that are selected in their list."""
+"""Routes that change the selected issues or pull requests of a list at once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,14 +26,14 @@ def _tab(request: WebRequest) -> str:
 
 @get(PATHS, policy=anyone(), include_in_schema=False)
 async def choose_changes(request: WebRequest) -> Response[Any]:
-    """Show the form for the selected issues; in an open list, only the form."""
+    """Show the form for the selected issues. Inside an open list, return only the form."""
     request.require_signed_in()
     return await _page(RepositoryFrame(request), Form(list(request.query_params.multi_items())))
 
 
 @post(PATHS, policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest) -> Response[Any]:
-    """Change the selected issues. Return to the list, or show which were refused and why."""
+    """Change the selected issues. Redirect to the list, or show the rejected issues with the reasons."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await frame.load()
     tab = _tab(request)
@@ -54,7 +54,7 @@ async def _page(
     problem: ApiError | None = None,
     outcomes: Sequence[EditOutcome] = (),
 ) -> Response[Any]:
-    """Return the form. After a partly refused change, the refused issues stay selected."""
+    """Return the form. Rejected issues stay selected."""
     tab = _tab(frame.request)
     choices, people = await frame.load(
         frame.forge.issue_choices(frame.base),

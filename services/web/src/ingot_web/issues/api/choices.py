@@ -25,7 +25,7 @@ CHOICES = [f"/{{owner:str}}/{{repo:str}}/issues/{{index:int}}/{kind}" for kind i
 
 @get(CHOICES, policy=anyone(), include_in_schema=False)
 async def choices(request: WebRequest, index: int) -> Response[Any]:
-    """Show the form for one kind of choices; for an opened menu, only the form."""
+    """Show the form for one kind of choices. For an opened menu, return only the form."""
     request.require_signed_in()
     return await _page(RepositoryFrame(request), index, None)
 
@@ -33,7 +33,7 @@ async def choices(request: WebRequest, index: int) -> Response[Any]:
 async def _page(
     frame: RepositoryFrame, index: int, form: Form | None, problem: ApiError | None = None
 ) -> Response[Any]:
-    """Return the form. ``form`` is a rejected one."""
+    """Return the form. ``form`` is a rejected form, or None."""
     kind, forge = frame.request.rest(0).rpartition("/")[2], frame.forge
     issue, rows = await frame.load(forge.get("issues", frame.api("issues", index)), _rows(frame, index, kind))
     tab = _require_right(frame, issue, kind)
@@ -64,7 +64,7 @@ def _require_right(frame: RepositoryFrame, issue: Any, kind: str) -> str:
 
 
 async def _rows(frame: RepositoryFrame, index: int, kind: str) -> Any:
-    """Return the choices of a kind; for reviewers also the pull request."""
+    """Return the choices of a kind. For reviewers, also return the pull request."""
     forge = frame.forge
     match kind:
         case "labels" | "milestone":
@@ -84,7 +84,7 @@ async def _rows(frame: RepositoryFrame, index: int, kind: str) -> Any:
 def _present(issue: Any, kind: str, listed: Any) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the chosen values, the choices, and the teams to choose from.
 
-    Values that the issue has but the lists lack are added. Otherwise the form would remove them.
+    Values of the issue that are missing in the lists are added. Otherwise the form would remove them.
     """
     match kind:
         case "labels":
@@ -112,7 +112,7 @@ def _present(issue: Any, kind: str, listed: Any) -> tuple[list[Any], list[Any], 
 
 
 def _with(choices: list[Any], present: list[Any]) -> list[Any]:
-    """Return the present values first, then the other choices."""
+    """Return the current values first, then the other choices."""
     ids = {one["id"] for one in present}
     return [*present, *(one for one in choices if one["id"] not in ids)]
 
@@ -151,7 +151,7 @@ async def _save_due(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Request reviews of people who were added in the form, and withdraw requests that were removed."""
+    """Request reviews from people who were added in the form, and withdraw requests that were removed."""
     chosen, shown = (dict.fromkeys(form.all(name)) for name in ("reviewers", "shown"))
     path = frame.api("pulls", index, "requested_reviewers")
     added = [one for one in chosen if one not in shown]
@@ -165,7 +165,7 @@ async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> Non
 
 
 def _reviewers_of(names: list[str]) -> dict[str, list[str]]:
-    """Return people and teams in the form of the API. Names of teams begin with ``@``."""
+    """Return people and teams in the format of the API. Names of teams begin with ``@``."""
     return {
         "reviewers": [name for name in names if not name.startswith("@")],
         "team_reviewers": [name[1:] for name in names if name.startswith("@")],

@@ -82,9 +82,9 @@ def comment_page(
     files: Sequence[Any] = (),
     fields: Sequence[tuple[str, str]] = (),
 ) -> Response[str]:
-    """Return the form at ``own``, with more ``fields``. ``back`` is the path of the link Cancel.
+    """Return the form that is sent to ``own``. ``back`` is the path of the Cancel link.
 
-    Both paths are below the repository's.
+    Both paths are below the repository's. ``fields`` are hidden fields of the form.
     """
     return frame.render(
         "issues/comment.html",

@@ -55,12 +55,12 @@ SORTS = {
 
 
 def as_issue(pull: Any) -> Any:
-    """Return a pull request as an issue, for the parts that pages of both share."""
+    """Return a pull request as an issue, for page parts that both share."""
     return {**pull, "pull_request": pull}
 
 
 async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Response[str]:
-    """List issues or pull requests. Without filters the list begins with the pinned ones."""
+    """List issues or pull requests. Without filters, pinned issues come first."""
     frame = RepositoryFrame(request)
     chosen = ListFilter.of(request.query_params.multi_items())
     is_start = request.number == 1 and chosen == ListFilter()
@@ -120,7 +120,10 @@ async def _new_page(
     problem: ApiError | None = None,
     problems: Mapping[str, str] | None = None,
 ) -> Response[str]:
-    """Return the page. ``problem`` is that of a rejected form; ``problems`` are those of its fields."""
+    """Return the page.
+
+    ``problem`` is the error of a rejected form; ``problems`` has the errors of its fields.
+    """
     templates, config = await frame.load(
         frame.forge.get_if_there("repos", frame.api("issue_templates")),
         frame.forge.get_if_there("repos", frame.api("issue_config")),
@@ -156,9 +159,9 @@ async def _new_page(
 async def _shown_fields(
     frame: RepositoryFrame, fields: Sequence[FormField], form: Form, problems: Mapping[str, str] | None
 ) -> list[dict[str, Any]]:
-    """Return the fields of an issue form with their answers. Their texts are rendered by one request.
+    """Return the fields of an issue form with their answers. One request renders all texts.
 
-    ``problems`` are those of a rejected form; None for a new one.
+    ``problems`` has the errors of a rejected form by field; None for a new form.
     """
     query = Form(list(frame.request.query_params.multi_items()))
     texts = [one.value if one.type == "markdown" else one.description for one in fields]
@@ -220,7 +223,10 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
-    """Return the page of an issue with the error of a form. For a pull request, raise that error."""
+    """Return the page of an issue with the error of a form. Redirect if it is a pull request.
+
+    For a pull request, the error of a form is raised.
+    """
     issue, talk = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.conversation(frame.base, index, frame.request.number, limit=ENTRIES),
@@ -242,7 +248,7 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
 async def conversation(
     frame: RepositoryFrame, issue: Any, talk: Mapping[str, Any], reviews: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Return the description and the timeline ``talk``, rendered by one request, with their reactions.
+    """Return the description and the timeline ``talk`` with their reactions. One request renders all texts.
 
     Entries on other pages of the timeline become links.
     """
@@ -290,7 +296,7 @@ async def conversation(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/comments", policy=anyone(), include_in_schema=False)
 async def comment(request: WebRequest, index: int) -> Response[Any]:
-    """Add a comment, and close or reopen the issue with the button for it."""
+    """Add a comment, if the form has a text or files. The button may also close or reopen the issue."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Comment")
@@ -320,7 +326,10 @@ async def comment(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def page_of_entry(frame: RepositoryFrame, index: int | str, entry_id: int) -> int:
-    """Return the number of the page with an entry; for a deleted entry, the page of the entries before it."""
+    """Return the number of the timeline page with an entry.
+
+    For a deleted entry, return the page of the entry before it.
+    """
     path = frame.api("issues", index, "timeline")
     timeline = await frame.forge.listing("issues", path, limit=1, up_to=entry_id)
     return int(frame.request.pages_of(timeline.total, ENTRIES)["last"])
@@ -334,7 +343,7 @@ def page_query(number: int) -> str:
 async def _new_comment(
     frame: RepositoryFrame, index: int, comment_id: int, problem: ApiError | None
 ) -> Response[Any]:
-    """Return the new comment and the form for the next one, as a part of the open page."""
+    """Return the new comment, and the form for the next comment, as a part of the open page."""
     issue, comment = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),
         frame.forge.get("issues", frame.api("issues", "comments", comment_id)),
@@ -356,7 +365,7 @@ async def _new_comment(
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/edit", policy=anyone(), include_in_schema=False)
 async def edit(request: WebRequest, index: int) -> Response[Any]:
-    """Change title and text; for a pull request also the base branch and edits by maintainers."""
+    """Change title and text. For a pull request, also change the base branch and edits by maintainers."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, "Save")

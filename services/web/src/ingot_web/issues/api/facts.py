@@ -24,9 +24,9 @@ async def facts(request: WebRequest, index: int) -> Response[str]:
 async def _page(
     frame: RepositoryFrame, index: int, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the page of details. ``form`` is a rejected one.
+    """Return the page of details. ``form`` is a rejected or empty form.
 
-    Blockers and times are omitted if the repository does not have them (``internal_tracker``).
+    Blockers and times are omitted if the repository has disabled them (``internal_tracker``).
     """
     (
         issue,
@@ -77,7 +77,7 @@ def _is_of(stopwatch: Any, frame: RepositoryFrame, index: int) -> bool:
 
 @post("/{owner:str}/{repo:str}/issues/{index:int}/facts", policy=anyone(), include_in_schema=False)
 async def change(request: WebRequest, index: int) -> Response[Any]:
-    """Save one of the forms of the page."""
+    """Save a form of the page."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     try:
         if (act := ACTS.get(form.text("do"))) is None:
@@ -95,7 +95,7 @@ async def change(request: WebRequest, index: int) -> Response[Any]:
 
 
 def _issue_named(text: str) -> Mapping[str, Any]:
-    """Return the issue ``#3`` or ``owner/name#3`` in the form of the API. Raises Invalid."""
+    """Return the issue ``#3`` or ``owner/name#3`` in the format of the API. Raises Invalid."""
     place, _, digits = text.rpartition("#")
     owner, _, name = place.partition("/")
     number = whole_number(digits, 9)
@@ -124,7 +124,7 @@ async def _measure(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Add hours and minutes of work of the caller."""
+    """Add hours and minutes of work for the caller."""
     hours, minutes = (whole_number(form.text(name) or "0", 4) for name in ("hours", "minutes"))
     if hours is None or minutes is None:
         raise Invalid.field("hours", "format", "hours and minutes are whole numbers")
@@ -153,7 +153,7 @@ async def _pin(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _withdraw_request(frame: RepositoryFrame, index: int, _form: Form) -> None:
-    """Withdraw the request for a review by the caller."""
+    """Withdraw the review request for the caller."""
     path = frame.api("pulls", index, "requested_reviewers")
     await frame.forge.send("DELETE", "issues", path, {"reviewers": [frame.request.principal.name]})
 

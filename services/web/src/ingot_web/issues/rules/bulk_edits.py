@@ -1,4 +1,4 @@
-"""The form that changes many issues: its change for issues, and the words for its outcomes."""
+"""The bulk edit form: parses the requested edits, and describes their outcomes."""
 
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -38,7 +38,7 @@ def change_of(form: Form, *, is_pull: bool) -> EditIssues:
 
 
 def summary(outcomes: Sequence[EditOutcome]) -> str:
-    """Return the numbers of the changed issues, and of those that had the values already, as text."""
+    """Return text with the numbers of changed issues, and of issues that needed no change."""
     changed = [one.number for one in outcomes if one.changed]
     same = [one.number for one in outcomes if not one.changed and not one.refusal]
     parts = [("Changed", changed), ("No change needed", same)]
@@ -46,7 +46,7 @@ def summary(outcomes: Sequence[EditOutcome]) -> str:
 
 
 def refusals(outcomes: Sequence[EditOutcome]) -> list[tuple[str, str]]:
-    """Return each reason of refusals with the numbers of the issues as text."""
+    """Return each reason for rejection, with the numbers of the issues as text."""
     numbers: dict[str, list[int]] = {}
     for one in outcomes:
         if one.refusal:

@@ -15,7 +15,7 @@ _TEXTS = ("milestone", "assignee", "poster", "q", "sort")
 
 @dataclass(frozen=True)
 class ListFilter:
-    """The filter of a list: issues with all of ``labels``, and with none of the kinds in ``without``.
+    """The filter of a list. Issues must have all of ``labels``, and no value of the kinds in ``without``.
 
     Empty fields do not filter.
     """
@@ -31,7 +31,7 @@ class ListFilter:
 
     @classmethod
     def of(cls, parameters: Iterable[tuple[str, str]]) -> "ListFilter":
-        """Parse the parameters of a URL. Invalid ones are ignored."""
+        """Parse the parameters of a URL. Invalid parameters are ignored."""
         pairs = [(name, value) for name, value in parameters if value]
         last = dict(pairs)
         return cls(
@@ -43,7 +43,7 @@ class ListFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """True if there is a filter other than the state."""
+        """True if the list is filtered by more than the state."""
         return self != ListFilter(self.state)
 
     def parameters(self) -> dict[str, str | list[str]]:
@@ -71,7 +71,7 @@ class ListFilter:
         return _address(replace(self._cleared(name), **changes))
 
     def choose_none(self, name: str) -> str:
-        """Return the URL of the list of issues without any ``name``, one of ABSENCES."""
+        """Return the URL of the list of issues without a value for ``name``, one of ABSENCES."""
         cleared = self._cleared(name)
         return _address(replace(cleared, without=(*cleared.without, name)))
 
@@ -82,7 +82,7 @@ class ListFilter:
         return _address(replace(self._cleared("labels"), labels=labels))
 
     def pairs_without(self, name: str) -> list[tuple[str, str]]:
-        """Return names and values of the other filters, for the form of ``name``."""
+        """Return names and values of the other filters, for the form that changes ``name``."""
         return _pairs(self._cleared(name))
 
     def _cleared(self, name: str) -> "ListFilter":

@@ -1,7 +1,7 @@
 """Issue forms of a repository: the fields of a template, their validation, and the text of the issue.
 
-The text is that of Gitea: a heading for each field, and the answer below it. The files come from any user, so
-attributes of a wrong type are ignored.
+The text has the format of Gitea: a heading for each field, and the answer below it. Any user can write the
+files, so attributes of a wrong type are ignored.
 """
 
 import re
@@ -42,9 +42,9 @@ class FormOption(msgspec.Struct, frozen=True):
 
 
 class FormField(msgspec.Struct, frozen=True, kw_only=True):
-    """A field of a form. ``value`` is its initial text; for ``markdown``, the text to show.
+    """A field of a form. ``value`` is its initial text; for ``markdown`` it is the text to show.
 
-    ``pattern`` is a regular expression for the whole text of an ``input``, like the attribute of HTML.
+    ``pattern`` is a regular expression for the whole text of an ``input``, like the HTML attribute.
     """
 
     name: str
@@ -73,7 +73,7 @@ class FormField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fields_of(template: Mapping[str, Any]) -> list[FormField]:
-    """Return the fields of a template; none for a Markdown template, and for a form above the limits."""
+    """Return the fields of a template; empty for a Markdown template, and for a form above the limits."""
     fields: list[FormField] = []
     names = set[str]()
     patterns = 0
@@ -151,7 +151,7 @@ def answers_of(field: FormField, form: Form) -> list[str]:
 
 
 def initial_answers(field: FormField, query: Form) -> list[str]:
-    """Return the answers that the form begins with. A link can contain answers by the id of their field."""
+    """Return the initial answers of a form. A link can contain answers by the id of their field."""
     if field.id and field.id in query:
         return query.all(field.id)
     if field.type in ("dropdown", "checkboxes"):
@@ -160,7 +160,7 @@ def initial_answers(field: FormField, query: Form) -> list[str]:
 
 
 def problems_of(fields: Sequence[FormField], form: Form) -> dict[str, str]:
-    """Return the problem of each invalid answer by the name of its field."""
+    """Return the error of each invalid answer, by the name of its field."""
     problems: dict[str, str] = {}
     for field in fields:
         if field.is_in_form and (problem := _problem(field, answers_of(field, form))):
@@ -189,7 +189,7 @@ def _pattern_problem(pattern: str, text: str) -> str:
 
 
 def text_of(fields: Sequence[FormField], form: Form) -> str:
-    """Return the text of the issue, as Gitea composes it."""
+    """Return the text of the issue in the format of Gitea."""
     return "".join(_section(field, answers_of(field, form)) for field in fields if field.is_in_text)
 
 
@@ -215,10 +215,10 @@ def _answer(field: FormField, answers: Sequence[str]) -> str:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """True if the pattern matches the whole text, in linear time.
+    """True if the pattern matches the whole text. Takes linear time.
 
     Also True for a pattern that needs too much memory, or that only browsers support, such as a lookahead.
-    They check it.
+    Browsers check these patterns.
     """
     try:
         return re2.fullmatch(pattern, text, _RE2) is not None
@@ -241,7 +241,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:
-    """Return the attribute without surrounding spaces; empty if it is no text."""
+    """Return the attribute without surrounding spaces; empty if it is not a string."""
     value = attributes.get(name)
     return str(value).strip() if isinstance(value, str | int | float) else ""
 

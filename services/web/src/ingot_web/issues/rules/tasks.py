@@ -1,7 +1,7 @@
-"""Checkboxes of task lists: buttons that tick them, and the text with one ticked.
+"""Checkboxes of task lists: buttons that toggle them, and the text with a toggled checkbox.
 
 A checkbox of the page is found in the text by its number. HTML and text are parsed independently, so buttons
-appear only if both have equal checkboxes. This is no proof: the changed text is rendered before it is sent
+appear only if both have equal checkboxes. This is no proof, so the changed text is rendered before it is sent
 (``is_ticked``).
 """
 
@@ -22,7 +22,7 @@ _LABEL = 200
 def with_buttons(html: Markup, text: str) -> Markup | None:
     """Return the text as HTML with a button for each checkbox, which sends its number as ``task``.
 
-    None if there are no checkboxes, or if HTML and text differ in them.
+    None without checkboxes, or if the checkboxes of HTML and text differ.
     """
     states = _states(html)
     if not states or states != [task[1] != " " for _, task in _tasks(text)] or 'class="footnotes' in html:
@@ -41,7 +41,7 @@ def with_buttons(html: Markup, text: str) -> Markup | None:
 
 
 def is_ticked(before: Markup, after: Markup, number: int) -> bool:
-    """True if exactly the checkbox with that number has changed in ``after``."""
+    """True if the only difference in ``after`` is the state of the checkbox with this number."""
     states = _states(before)
     return number < len(states) and _states(after) == [
         not state if place == number else state for place, state in enumerate(states)
@@ -53,7 +53,7 @@ def _states(html: Markup) -> list[bool]:
 
 
 def with_task(text: str, number: int) -> str | None:
-    """Return the text with that checkbox toggled, or None if it does not exist."""
+    """Return the text with this checkbox toggled, or None if the checkbox does not exist."""
     for place, (start, match) in enumerate(_tasks(text)):
         if place == number:
             at = start + match.start(1)

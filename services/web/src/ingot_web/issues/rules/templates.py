@@ -1,4 +1,4 @@
-"""Templates of issues in a repository, and links to other places for questions."""
+"""Templates of issues in a repository, and links to other sites for questions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ EMPTY_DRAFT = IssueDraft("", "", (), ())
 
 
 def template_of(templates: Sequence[Any] | None, form: Form) -> Any:
-    """Return the template that the form names by its file; None if there is none."""
+    """Return the template whose file name is in the form, or None."""
     return next((one for one in templates or () if one["file_name"] == form.text("template")), None)
 
 

@@ -1,4 +1,4 @@
-"""Events of an issue as sentences. The kinds are those of the API's timeline."""
+"""Events of an issue as sentences. The kinds are the kinds in the API's timeline."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,7 +25,7 @@ def words(event: Any, verdict: str = "") -> str:
 
 
 def links_to_entries(kind: str, address: str, ids: Iterable[int]) -> Markup:
-    """Return an anchor with a link for each entry that is on another page of the timeline.
+    """Return an anchor for each entry on another page of the timeline, with a link to the entry.
 
     A browser shows only the link that the URL names (``:target``).
     """
@@ -78,7 +78,7 @@ def _cancelled_merge(event: Any) -> str:
 
 
 def _ref(event: Any) -> str:
-    """Return the branch or tag that an issue names."""
+    """Return a description of a change of the issue's branch or tag."""
     before, after = (
         event[name].removeprefix("refs/heads/").removeprefix("refs/tags/") for name in ("old_ref", "new_ref")
     )

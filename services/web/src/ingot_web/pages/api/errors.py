@@ -38,7 +38,10 @@ MISSING_PAGE = "missing_page"
 def error_page(
     request: WebRequest, status: int, message: str, error: ApiError | None = None
 ) -> Response[str]:
-    """Return an error page. ``message`` is the text of the service; ``error`` may have Retry-After."""
+    """Return an error page. ``message`` is the text of the service.
+
+    ``error`` may have a Retry-After header.
+    """
     title = TITLES.get(status, "Something went wrong here")
     return request.render(
         "pages/error.html",
@@ -67,7 +70,7 @@ def _api_error(request: WebRequest, error: ApiError) -> Response[Any]:
 
 
 def _proof_page(request: WebRequest, error: ProofRequired) -> Response[Any]:
-    """Return the page that asks for a proof, and sends the form again with it."""
+    """Return the page that asks for a proof, and then sends the form again with the proof."""
     left_out = (*PROOF_FIELDS, *NEW_PASSWORDS, "old_password", "token")
     return request.render(
         "pages/proof.html",
@@ -88,7 +91,7 @@ def _words(error: ProofRequired) -> str:
 
 
 def _moved(request: WebRequest, location: str) -> Response[bytes]:
-    """Redirect to the page of the repository under its present name."""
+    """Redirect to the page of the repository with its current name."""
     owner, name = location.split("/api/v1/repos/", 1)[1].split("?", maxsplit=1)[0].split("/")[:2]
     rest = request.rest(2)
     return request.redirect(f"/{owner}/{name}{'/' + rest if rest else ''}")

@@ -19,7 +19,7 @@ def feed(
 ) -> Response[str]:
     """Return a feed of the page at the path ``page``. ``kind`` is atom or rss.
 
-    An entry has title, url, time, author, text, and an id if its url is shared.
+    An entry has title, url, time, author and text. It also has an id if several entries share the url.
     """
     times = (entry["time"] for entry in entries)
     text = request.part(Templates).render(

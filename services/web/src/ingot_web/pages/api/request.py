@@ -1,4 +1,4 @@
-"""Requests for pages: the caller, responses of services, sent forms, and the response."""
+"""Page requests: the caller, responses of services, sent forms, and the response."""
 
 import time
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def _is_file(value: Any) -> bool:
 
 
 async def settle_sent_form(message: Message, scope: Scope) -> None:
-    """Finish the handling of a form before its response begins: a rejected form may be sent again."""
+    """Record the outcome of a form before its response begins. A rejected form may be sent again."""
     if message["type"] != "http.response.start":
         return
     parts: Parts = scope["litestar_app"].state[PARTS]
@@ -92,7 +92,7 @@ class WebRequest(ApiRequest):
 
     @property
     def root(self) -> str:
-        """Return the path of the site, without a slash at its end."""
+        """Return the path of the site, without a trailing slash."""
         return urlsplit(self.public_url).path.rstrip("/")
 
     @property
@@ -102,12 +102,12 @@ class WebRequest(ApiRequest):
 
     @property
     def sends_mail(self) -> bool:
-        """True if the site sends mail, so people confirm their addresses."""
+        """True if the site sends mail, which confirms addresses."""
         return bool(self.app.state.settings.sends_mail)
 
     @property
     def appearance(self) -> Appearance:
-        """Return the appearance of pages: that of the account, or of a visitor's cookie."""
+        """Return the appearance of pages, from the account or from an anonymous caller's cookie."""
         of_account = self.headers.get(APPEARANCE)
         return Appearance.parse(self.cookies.get(APPEARANCE, "") if of_account is None else of_account)
 
@@ -118,21 +118,21 @@ class WebRequest(ApiRequest):
 
     @property
     def number(self) -> int:
-        """Return the requested page of a list."""
+        """Return the requested page number of a list."""
         return self.number_of("page")
 
     def number_of(self, name: str) -> int:
-        """Return the requested page of a list with its own ``name`` in the query, if a page has two lists."""
+        """Return the page number in the query parameter ``name``, for pages with two lists."""
         return whole_number(self.query_params.get(name, ""), 7) or 1
 
     @property
     def number_shown(self) -> int:
-        """Return the page of a list that is open in the browser, for requests of htmx."""
+        """Return the page number of the list that is open in the browser, for requests of htmx."""
         fields = dict(parse_qsl(self._page_shown.partition("?")[2]))
         return whole_number(fields.get("page", ""), 7) or 1
 
     def rest(self, segments: int) -> str:
-        """Return the decoded path after its first ``segments``, without slashes around it."""
+        """Return the decoded path after its first ``segments`` segments, without surrounding slashes."""
         return "/".join(self.scope["path"].strip("/").split("/")[segments:])
 
     def require_signed_in(self) -> None:
@@ -141,10 +141,10 @@ class WebRequest(ApiRequest):
             raise Unauthenticated("sign in to do that")
 
     async def sent_form(self) -> Form:
-        """Return the form, which must come from a page for this caller, and must not have been sent before.
+        """Return the form, which must come from a page for this caller, and must not be sent twice.
 
-        Raises Unauthenticated, Denied, BadRequest, and Conflict for a form that was sent before and not
-        rejected as a whole.
+        Raises Unauthenticated, Denied, BadRequest, ProofRequired. Raises Conflict if the form was sent
+        before, unless it was rejected before any change.
         """
         self.require_signed_in()
         require_own_site(self.headers, self.public_url)
@@ -165,15 +165,15 @@ class WebRequest(ApiRequest):
         return form
 
     async def visitor_form(self) -> Form:
-        """Return a form that changes only the browser that sends it.
+        """Return a form that changes only settings of the browser that sends it.
 
-        Raises Denied for a form of another site, and BadRequest.
+        Raises BadRequest, and Denied for a form of another site.
         """
         require_own_site(self.headers, self.public_url)
         return await self._read_form()
 
     async def _require_proof(self, form: Form) -> None:
-        """Raise ProofRequired unless the session has a recent proof, or the form has one."""
+        """Raise ProofRequired unless the session has a recent proof, or the form contains a valid proof."""
         refusal: ApiError | None = None
         if form.has("proof_password") or form.has("credential"):
             body = {
@@ -223,11 +223,14 @@ class WebRequest(ApiRequest):
         return form
 
     def proof(self, words: str) -> str:
-        """Return a proof for a link on a page of this caller. It expires, and no other site can create it."""
+        """Return a signature of ``words`` for a link on a page of this caller. It expires.
+
+        Other sites cannot create it.
+        """
         return self.part(FormTokens).token(f"{self._caller} {words}", int(time.time()))
 
     def proves(self, words: str, proof: str) -> bool:
-        """True if ``proof`` was created from these words for this caller."""
+        """True if ``proof`` is a valid signature of these words for this caller."""
         return self.part(FormTokens).accepts(proof, f"{self._caller} {words}", int(time.time()))
 
     def render(
@@ -239,11 +242,11 @@ class WebRequest(ApiRequest):
         in_place: str = "",
         **values: Any,
     ) -> Response[str]:
-        """Return a page of a template. ``title`` is among its values.
+        """Return a page from a template. ``values`` must include ``title``.
 
-        ``error`` sets the status of the page, ``Retry-After``, and ``problem`` if it is not among the values.
-        A request for a part of the page gets the template ``in_place``. Without one, the response to an error
-        is its text.
+        ``error`` sets the status of the page and ``Retry-After``, and ``problem`` unless ``values`` has it. A
+        request for a part of the page gets the template ``in_place``. Without ``in_place``, the response to
+        an error is only its text.
         """
         headers = dict(HEADERS)
         if error is not None:
@@ -275,7 +278,7 @@ class WebRequest(ApiRequest):
 
     @property
     def _sign_in(self) -> str:
-        """Return the URL of the sign-in page. It leads back to this page if GET can request it."""
+        """Return the URL of the sign-in page. It redirects to this page afterwards if GET can request it."""
         address = f"{self.root}/login"
         if self.method != "GET" or self.scope["path"] == "/":
             return address
@@ -284,7 +287,7 @@ class WebRequest(ApiRequest):
         return f"{address}?{urlencode({'to': here}, safe='/')}"
 
     def redirect(self, path: str) -> Response[bytes]:
-        """Redirect to a page of this site, with GET. Characters that a header cannot hold are quoted."""
+        """Redirect to a page of this site with GET. Characters that a header cannot contain are quoted."""
         location = self.root + quote(path, safe=LOCATION)
         if not self.wants_part:
             return Response(b"", status_code=303, headers={"Location": location, **HEADERS})
@@ -294,12 +297,12 @@ class WebRequest(ApiRequest):
         return Response(b"", status_code=204, headers={"HX-Redirect": location, **reload, **HEADERS})
 
     def redirect_with_outcome(self, path: str, outcome: str, query: str = "") -> Response[bytes]:
-        """Redirect to a page, with this query, that shows the outcome once."""
+        """Redirect to a page that shows the outcome once. ``query`` is added to its URL."""
         proof = self.part(Outcomes).query(self._caller, unquote(path), outcome, int(time.time()))
         return self.redirect(f"{path}?{query}&{proof}" if query else f"{path}?{proof}")
 
     def _outcome(self) -> str:
-        """Return the outcome for this page; empty the second time."""
+        """Return the outcome to show on this page; empty if it was shown before."""
         outcome, proof = (self.query_params.get(name, "") for name in PARAMETERS)
         path, now = self.scope["path"], int(time.time())
         is_new = self.part(Outcomes).is_new(self._caller, path, outcome, proof, now)
@@ -312,16 +315,16 @@ class WebRequest(ApiRequest):
 
     @property
     def _page_shown(self) -> str:
-        """Return path and query of the page that is open in the browser, for requests of htmx."""
+        """Return path and query of the page in the browser, for requests of htmx."""
         shown = urlsplit(self.headers.get("hx-current-url", ""))
         return f"{shown.path}?{shown.query}" if shown.query else shown.path
 
     def reload(self) -> Response[bytes]:
-        """Make htmx load the whole page again."""
+        """Make htmx reload the whole page."""
         return Response(b"", status_code=204, headers={"HX-Refresh": "true", **HEADERS})
 
     def pages_of(self, total: int, size: int = PAGE_SIZE, name: str = "page") -> Mapping[str, Any]:
-        """Return the values for links to other pages of a list; ``name`` as in ``number_of``."""
+        """Return the values for links to other pages of a list. ``name`` is the query parameter."""
         last = max(1, -(-total // size))
         parameters = [(k, v) for k, v in self.query_params.multi_items() if k != name and k not in OUTCOMES]
         number = self.number_of(name)
@@ -333,6 +336,6 @@ class WebRequest(ApiRequest):
 
 
 def retry_after(error: ApiError) -> str:
-    """Return the seconds in the header Retry-After; empty without it."""
+    """Return the seconds in the header Retry-After; empty without the header."""
     # A header of a service comes in lower case.
     return next((value for name, value in error.headers.items() if name.lower() == "retry-after"), "")

@@ -15,7 +15,7 @@ TINT = 0.12
 
 
 def accent_rule(sheet: str, accent: str) -> str:
-    """Return the CSS rule of an accent colour, empty without one. High contrast keeps its own colours.
+    """Return the CSS rule of an accent colour; empty without a colour. High contrast keeps its own colours.
 
     ``accent`` has two colours, for light and dark. Raises SettingsError.
     """
@@ -43,7 +43,7 @@ def accent_rule(sheet: str, accent: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, such as ``#2a55c4`` (WCAG 2)."""
+    """Return the contrast ratio of two colours such as ``#2a55c4`` (WCAG 2)."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 

@@ -1,4 +1,4 @@
-"""Files that are shown as pictures, by their names."""
+"""Extensions of files that are shown as pictures."""
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """Suffixes of names, in lower case."""

@@ -17,7 +17,7 @@ ENTRY_BYTES = 600
 class RenderedTextCache:
     """A cache of HTML by its source text, which evicts the least recently used text.
 
-    HTML is stored as UTF-8: in a str, one rare character makes all others take four bytes.
+    HTML is stored as UTF-8, because one rare character makes a str use four bytes for every character.
     """
 
     def __init__(self, room: int = ROOM) -> None:

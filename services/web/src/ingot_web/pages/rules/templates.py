@@ -1,4 +1,4 @@
-"""Templates of HTML. Every value is escaped, except values that their code marks as HTML."""
+"""HTML templates. Every value is escaped, except values that are marked as HTML."""
 
 import hashlib
 import shlex
@@ -40,9 +40,9 @@ _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "
 
 
 class Templates:
-    """The templates of all subjects, for one site: ``issues/list.html`` is ``issues/templates/list.html``.
+    """The templates of all packages, for one site: ``issues/list.html`` is ``issues/templates/list.html``.
 
-    Subjects provide ``filters`` and ``functions``. Templates use them by name.
+    Packages provide ``filters`` and ``functions``, which templates use by name.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ def _environment(
 ) -> Environment:
     """Return the environment of a site's templates.
 
-    All apps of a process share it, because compiling templates takes longer than most requests.
+    All apps of a process share it, because compilation takes longer than most requests.
     """
     folders = PACKAGE.glob("*/templates")
     environment = Environment(
@@ -128,7 +128,7 @@ def _parsed(time: str) -> datetime:
 def ago(time: str) -> str:
     """Return the distance between a time in a response and now, as text.
 
-    Clocks differ, so a time less than five minutes ahead counts as now.
+    Clocks differ, so a time less than five minutes in the future is shown as now.
     """
     seconds = (now() - _parsed(time)).total_seconds()
     for length, unit in _UNITS:
@@ -152,7 +152,7 @@ def time_element(time: str) -> Markup:
 
 @lru_cache(maxsize=10_000)
 def moment(time: str) -> str:
-    """Return a time of a response in readable form."""
+    """Return a time of a response in a readable format."""
     return _parsed(time).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -167,13 +167,13 @@ def size(count: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Return a number of seconds in hours and minutes."""
+    """Return a number of seconds as hours and minutes."""
     hours, minutes = divmod(seconds // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def path(text: str) -> str:
-    """Return the text quoted as a part of a path. Slashes stay."""
+    """Return the text quoted as a part of a path. Slashes are not quoted."""
     return quote(text, safe="/")
 
 
@@ -187,6 +187,6 @@ def subject(message: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a text in one line, for link previews."""
+    """Return the beginning of a text on one line, for link previews."""
     words = " ".join(text[: 2 * EXCERPT].split())
     return words if len(words) <= EXCERPT else words[:EXCERPT].rstrip() + "…"

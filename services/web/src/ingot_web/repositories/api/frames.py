@@ -1,4 +1,4 @@
-"""The frame of all pages of a repository. The repository is requested in parallel to the page's subject."""
+"""The frame of all pages of a repository. The repository is requested in parallel with the page's subject."""
 
 import re
 from asyncio import gather
@@ -50,7 +50,7 @@ class RepositoryFrame:
     async def load(self, *questions: Coroutine[Any, Any, Any]) -> list[Any]:
         """Request the repository and ``questions`` in parallel. Return the responses to ``questions``.
 
-        A caller who may not see the repository gets its error, whatever the other responses are.
+        If the caller may not see the repository, its error is raised, whatever the other responses are.
         ``repository`` is also set if only one of ``questions`` failed.
         """
         own, *answers = await gather(self.forge.get("repos", self.api()), *questions, return_exceptions=True)
@@ -89,7 +89,7 @@ class RepositoryFrame:
     def first_page(self) -> Response[bytes]:
         """Redirect to the first page of the repository that the caller may read.
 
-        Raises NotFound if there is none.
+        Raises NotFound if the caller may read none.
         """
         for tab, switch in (
             ("issues", "has_issues"),
@@ -128,7 +128,7 @@ class RepositoryFrame:
         query: Mapping[str, str] | None = None,
         **values: Any,
     ) -> Response[str]:
-        """Return a page with one list of the repository, which the API has below it as ``name``.
+        """Return a page with a list of the repository. ``name`` is its API path below the repository.
 
         ``values`` are passed to ``render``.
         """
@@ -139,7 +139,7 @@ class RepositoryFrame:
         return self.render(template, listing=listing, pages=pages, **values)
 
     async def missing(self) -> NotFound:
-        """Return the error for a missing item. The repository is loaded first, so its page has the frame.
+        """Return the error for a missing item. Loads the repository first, so its page has the frame.
 
         Raises the error of the repository.
         """
@@ -147,9 +147,9 @@ class RepositoryFrame:
         return NotFound()
 
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
-        """Redirect from an old URL of ``page``, which does not name the kind of its ref.
+        """Redirect from an old URL of ``page``, which does not contain the kind of its ref.
 
-        None if the URL names the kind.
+        None if the URL contains the kind.
         """
         ref = await NamedRef.of_old_address(self, 3)
         if ref is None:
@@ -188,7 +188,7 @@ class NamedRef:
 
     @property
     def url(self) -> str:
-        """Return the part of a URL that names the ref."""
+        """Return the part of a URL that identifies the ref."""
         return f"{self.kind}/{self.name}"
 
     @property
@@ -218,9 +218,9 @@ class NamedRef:
 
     @classmethod
     async def of_old_address(cls, frame: RepositoryFrame, segments: int) -> "NamedRef | None":
-        """Return the ref in a path that does not name its kind: a branch, a tag or a commit.
+        """Return the branch, tag or commit in a path that does not contain the kind of its ref.
 
-        None if the path names the kind. Raises NotFound.
+        None if the path contains the kind. Raises NotFound.
         """
         rest = frame.request.rest(segments)
         first, _, path = rest.partition("/")
@@ -237,9 +237,9 @@ class NamedRef:
 
 
 async def full_id(frame: RepositoryFrame, name: str) -> str:
-    """Return the commit of an abbreviated id, even if a branch has that name. Other names are not changed.
+    """Return the full commit id of an abbreviated id, even if a branch has this name.
 
-    Raises NotFound.
+    Other names are returned unchanged. Raises NotFound.
     """
     if not _SHORT_ID.fullmatch(name):
         return name

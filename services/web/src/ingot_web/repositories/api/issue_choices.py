@@ -8,7 +8,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
-    """Return the caller's choices for a new issue or pull request. Only writers get more than reviewers.
+    """Return the caller's choices for a new issue or pull request. Only writers get labels and assignees.
 
     Needs ``load``.
     """
@@ -31,7 +31,7 @@ async def _no_choices() -> dict[str, Any]:
 
 
 def chosen_values(form: Form) -> dict[str, Any]:
-    """Return the choices in the form of a new issue or pull request, as the API takes them."""
+    """Return the choices in the form of a new issue or pull request, in the format of the API."""
     values: dict[str, Any] = {"labels": form.ids("labels"), "assignees": form.all("assignees")}
     values["milestone"] = whole_number(form.text("milestone"))
     return {name: value for name, value in values.items() if value}

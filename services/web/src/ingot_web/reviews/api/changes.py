@@ -1,4 +1,4 @@
-"""Changes of a pull request on a page: those of the target that its forms and links name."""
+"""Changes of a pull request for a page. Rejects a request if its head or base has moved since."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ AGAIN = "Look at the changes as they are now, then send your review again"
 
 
 class PullChanges(NamedTuple):
-    """A pull request and a part of its changes. ``problem`` replaces changes that have moved."""
+    """A pull request and a part of its changes. If the changes have moved, ``problem`` is the error."""
 
     pull: Any
     changes: Diff | None
@@ -26,7 +26,7 @@ class PullChanges(NamedTuple):
 
 
 def changes_shown(pull: Any) -> dict[str, str]:
-    """Return the target of the changes on a page, with the names of fields in its forms and the API."""
+    """Return the target of the changes on a page, by the field names of forms and the API."""
     return {
         "commit_id": pull["head"]["sha"],
         "base_branch": pull["base"]["ref"],
@@ -37,7 +37,7 @@ def changes_shown(pull: Any) -> dict[str, str]:
 async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
     """Return a pull request and the requested part of its changes, for the target in the query.
 
-    A request for a part of an open page must name the target, as forms on that page do.
+    A request for a part of an open page must name the target. Forms on the page do that.
     """
     query, pages = frame.request.query_params, frame.request.pages_of(0)
     named = {name: query[name] for name in TARGET if query.get(name)}
@@ -69,7 +69,7 @@ async def _attributes(frame: RepositoryFrame, commit: str) -> str:
 
 
 def moved_words(shown: Mapping[str, str], present: Mapping[str, str]) -> str:
-    """Return a sentence about the difference between a pull request and its shown state."""
+    """Return a sentence about the difference between the shown and the current target of a pull request."""
     commit, base = shown.get("commit_id", ""), shown.get("base_branch", present["base_branch"])
     if not commit:
         return "The page does not say of which commit its changes are"

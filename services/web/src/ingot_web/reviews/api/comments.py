@@ -1,4 +1,4 @@
-"""Routes for one comment on a line of a pull request: the form to edit or delete it."""
+"""Routes for a comment on a line of a pull request: the form to edit or delete it."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ async def _comment(frame: RepositoryFrame, index: int, comment_id: int) -> Any:
 async def edit(request: WebRequest, index: int, comment_id: int) -> Response[str]:
     """Show the form to edit or delete a comment.
 
-    ``back`` and ``style`` in the query name the page with the link to it.
+    ``back`` and ``style`` in the query identify the page to return to.
     """
     request.require_signed_in()
     frame = RepositoryFrame(request)

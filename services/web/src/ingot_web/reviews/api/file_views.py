@@ -1,4 +1,4 @@
-"""The route for the caller's marks on viewed files of a pull request. Other users cannot see them."""
+"""The route that marks files of a pull request as viewed by the caller. Other users cannot see the marks."""
 
 import re
 
@@ -15,7 +15,7 @@ _ANCHOR = re.compile("diff-[0-9a-f]{40}")
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/viewed", policy=anyone(), include_in_schema=False)
 async def view_file(request: WebRequest, index: int) -> Response[bytes]:
-    """Mark a file as viewed, with the version that the page showed, or remove the mark."""
+    """Mark a file as viewed in the version that the page showed, or remove the mark."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     view = ViewFile(path=form.text("path"), changes=None if form.has("forget") else form.text("changes"))
     await frame.forge.view_file(frame.base, index, view)

@@ -93,7 +93,10 @@ def _may_push_to_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> b
 
 
 def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bool:
-    """True if the page may offer the viewer to update the head. Maintainers of the base may, if allowed."""
+    """True if the page offers the viewer to update the head.
+
+    Maintainers of the base are allowed if the author allows edits by maintainers.
+    """
     if _may_push_to_head(frame, pull, can_push=can_push):
         return True
     head = pull["head"]["repo"]
@@ -102,9 +105,9 @@ def _may_update_head(frame: RepositoryFrame, pull: Any, *, can_push: bool) -> bo
 
 
 def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) -> str:
-    """Return the name by which forms refer to a page of changes.
+    """Return the name of a page of changes, which forms use to return to it.
 
-    ``shown`` is the target of a page of some commits.
+    ``shown`` is the target if the page shows only some commits.
     """
     if shown:
         commit, base_branch, merge_base = (shown[name] for name in TARGET)
@@ -113,7 +116,7 @@ def _name_of_page(file: int, number: int, hides: int, shown: Mapping[str, str]) 
 
 
 def _query_of_page(file: int, number: int, hides: int) -> list[tuple[str, int | str]]:
-    """Return the query of a page of changes: a single file, the number of the page, hidden white space."""
+    """Return the query of a page of changes: the file, the page number, and hidden white space."""
     values = (("file", file, 0), ("page", number, 1), ("w", min(hides, 1), 0))
     return [(name, value) for name, value, first in values if value > first]
 
@@ -124,7 +127,7 @@ def chosen_style(text: str) -> str:
 
 @get("/{owner:str}/{repo:str}/pulls/{index:int}/files", policy=anyone(), include_in_schema=False)
 async def files(request: WebRequest, index: int) -> Response[Any]:
-    """Show the changes of a pull request. ``at`` in the query opens the form of a comment on a line.
+    """Show the changes of a pull request. ``at`` in the query opens the comment form of a line.
 
     ``path`` redirects to the page of that file.
     """
@@ -200,8 +203,8 @@ async def files(request: WebRequest, index: int) -> Response[Any]:
 async def _reviewed_before(frame: RepositoryFrame, pull: Any, reviews: list[Any]) -> tuple[str, bool]:
     """Return the commit of the caller's last review, and True if it can be read.
 
-    The commit is empty if the caller has reviewed the present commit, or has not reviewed any. A push that
-    rewrites the branch hides the commit.
+    The commit is empty if the caller has reviewed the current head, or has not reviewed the pull request. It
+    may be unreadable after a force-push.
     """
     viewer = frame.request.principal
     own = [
@@ -220,15 +223,12 @@ async def _reviewed_before(frame: RepositoryFrame, pull: Any, reviews: list[Any]
 
 
 async def _views(frame: RepositoryFrame, index: int) -> Mapping[str, str] | None:
-    """Return files that the viewer has viewed; None for an anonymous viewer."""
+    """Return the files that the viewer has viewed; None for an anonymous viewer."""
     return await frame.forge.file_views(frame.base, index) if frame.request.principal.signed_in else None
 
 
 def committed_words(sha: str) -> str:
-    """Return the words of the proof that a suggestion was committed as ``sha``.
-
-    Other sites cannot create this proof.
-    """
+    """Return the signed text of a link which reports that a suggestion was committed as ``sha``."""
     return f"committed {sha}"
 
 
@@ -265,7 +265,7 @@ async def review(request: WebRequest, index: int) -> Response[Any]:
     include_in_schema=False,
 )
 async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[bytes]:
-    """Dismiss a decision, or restore it."""
+    """Dismiss the decision of a review, or restore it."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("pulls", index, "reviews", review_id)
     if form.text("do") == "restore":
@@ -277,7 +277,7 @@ async def dismiss(request: WebRequest, index: int, review_id: int) -> Response[b
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/comments", policy=anyone(), include_in_schema=False)
 async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
-    """Comment on a line, at once or in the pending review."""
+    """Comment on a line, immediately or in the pending review."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     # One that is sent at once would send the review that is being written with it.
     buttons = ("Add to review|add", *(() if form.has("pending") else ("Comment now|now",)))
@@ -308,7 +308,7 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
 async def _latest_of(frame: RepositoryFrame, path: str) -> str:
     """Return the anchor of the latest comment of a review.
 
-    Empty if that comment is unknown, because the review was sent anyway.
+    Empty if the request fails, because the review was already sent.
     """
     with suppress(ApiError):
         if said := await frame.forge.get("issues", path):
@@ -317,7 +317,7 @@ async def _latest_of(frame: RepositoryFrame, path: str) -> str:
 
 
 async def _suggest(frame: RepositoryFrame, form: Form, *buttons: str) -> Response[str]:
-    """Return the form of a comment with a suggestion for its line; for an open page only this part."""
+    """Return the comment form with a suggestion for its line. For an open page, return only this part."""
     form["body"] = with_draft(form.lines("body"), form.lines("draft"))
     if not frame.request.wants_part:
         return await preview(frame, form, *buttons)
@@ -351,7 +351,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
 async def _conversation_part(
     frame: RepositoryFrame, index: int, form: Form, comment_id: int
 ) -> Response[str] | None:
-    """Return the conversation as a part of an open page; None if it is not among the latest ones."""
+    """Return the conversation as a part of an open page; None if it is not among the latest."""
     pull, (reviews, comments) = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)), frame.forge.reviews(frame.base, index)
     )
@@ -388,7 +388,7 @@ async def resolve(request: WebRequest, index: int, comment_id: int) -> Response[
 def back_to_page(
     frame: RepositoryFrame, index: int, form: Form, page: str, anchor: str = ""
 ) -> Response[bytes]:
-    """Redirect to the page of the form, at an anchor."""
+    """Redirect to an anchor on the page of the form."""
     # A branch may have slashes in its name, so it is the last.
     name, *parts = page.split("/", 6)
     if name == "files":

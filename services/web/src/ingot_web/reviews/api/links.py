@@ -1,4 +1,4 @@
-"""Routes that redirect to a review or one of its comments on lines, on the right page of the timeline."""
+"""Routes that redirect to a review, or to one of its comments on lines, on the right timeline page."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def find_review(request: WebRequest, index: int, review_id: int) -> Respon
 
 @get("/{owner:str}/{repo:str}/pulls/comments/{comment_id:int}", policy=anyone(), include_in_schema=False)
 async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
-    """Redirect to a comment on a line: below its review, or next to the line while the review is pending."""
+    """Redirect to a comment on a line: below its review, or next to the line if the review is pending."""
     frame = RepositoryFrame(request)
     (comment,) = await frame.load(
         frame.forge.get_if_there("issues", frame.api("pulls", "comments", comment_id))
@@ -50,7 +50,7 @@ async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) ->
 
 
 async def _number_of_page(frame: RepositoryFrame, index: int, review: Any) -> int:
-    """Return the number of the timeline page with the review, by binary search: the timeline is sorted."""
+    """Return the number of the timeline page with the review. Uses binary search in the sorted timeline."""
     path = frame.api("issues", index, "timeline")
     first, last, number = 1, 0, 1
     while True:

@@ -1,4 +1,4 @@
-"""Suggestions of reviews: commits of suggested lines to the branch of the pull request."""
+"""Suggestions of reviews: commits the suggested lines to the branch of the pull request."""
 
 from base64 import b64decode, b64encode
 from typing import Any
@@ -58,7 +58,7 @@ async def apply(request: WebRequest, index: int, comment_id: int) -> Response[by
 
 
 def _head(pull: Any, *segments: str) -> str:
-    """Return an API path below the repository of the head."""
+    """Return an API path below the head repository."""
     return "/repos" + at(*pull["head"]["repo"]["full_name"].split("/"), *segments)
 
 
@@ -86,7 +86,7 @@ async def _change(frame: RepositoryFrame, pull: Any, comment: Any, suggestion: s
 
 
 async def _read(frame: RepositoryFrame, pull: Any, path: str, commit: str) -> tuple[Any, bytes]:
-    """Return a file of the repository of the head, and its bytes.
+    """Return a file of the head repository, and its bytes.
 
     Raises NotFound, Invalid, TooLarge.
     """

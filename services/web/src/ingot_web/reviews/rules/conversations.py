@@ -13,9 +13,9 @@ from ingot_web.reviews.rules.suggestions import lines_commented, suggestion_in
 
 @dataclass
 class Conversation:
-    """Comments of a review on one line, with replies, resolved together.
+    """Comments of a review on one line, with replies, which are resolved together.
 
-    ``is_old``: the line is one before the changes.
+    ``is_old``: the line number is from before the changes.
     """
 
     path: str
@@ -37,7 +37,7 @@ class Conversation:
 
     @property
     def resolver(self) -> Any:
-        """Return the person who resolved it; None while it is open."""
+        """Return the person who resolved the conversation; None if it is open."""
         return self.comments[0][0]["resolver"]
 
     @property
@@ -45,7 +45,7 @@ class Conversation:
         return bool(self.comments[0][0]["outdated"])
 
     def suggestion_of(self, comment: Any) -> str | None:
-        """Return the suggestion of one of its comments, if it can be applied."""
+        """Return the suggestion of one of the comments; None if it cannot be applied."""
         is_current = not (self.is_old or self.is_outdated or self.is_pending or self.resolver)
         if not is_current or not lines_commented(comment["diff_hunk"]):
             return None
@@ -53,18 +53,18 @@ class Conversation:
 
     @property
     def commit(self) -> str:
-        """Return the commit of the lines on which the conversation began."""
+        """Return the commit on which the conversation began; empty if unknown."""
         return str(self.comments[0][0].get("original_commit_id") or "")
 
     @property
     def hunk(self) -> list[str]:
-        """Return the end of the commented hunk, without empty lines before it."""
+        """Return the last four lines of the commented hunk, without leading empty lines."""
         lines = str(self.comments[0][0]["diff_hunk"]).split("\n")[-4:]
         return list(dropwhile(lambda line: not line[1:].strip(), lines))
 
 
 def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: set[int]) -> list[Conversation]:
-    """Group comments into conversations, in the order of their first comments."""
+    """Group comments into conversations, ordered by their first comments."""
     conversations: dict[tuple[int, str, bool, int], Conversation] = {}
     for comment, html in sorted(comments, key=lambda pair: pair[0]["id"]):
         is_old = bool(comment["original_position"])
@@ -79,18 +79,18 @@ def conversations_of(comments: Iterable[tuple[Any, Markup]], pending_reviews: se
 
 
 def pending_reviews(reviews: Iterable[Any]) -> set[int]:
-    """Return the ids of reviews that only their authors see."""
+    """Return the ids of pending reviews, which only their authors see."""
     return {review["id"] for review in reviews if review["state"] == "PENDING"}
 
 
 def unresolved(comments: Iterable[Any], reviews: Iterable[Any]) -> list[Conversation]:
-    """Return the open conversations that all readers see, without their HTML."""
+    """Return the open conversations that all readers see, without HTML."""
     grouped = conversations_of(((comment, Markup()) for comment in comments), pending_reviews(reviews))
     return [one for one in grouped if not one.resolver and not one.is_pending]
 
 
 def place(diff: Diff, conversations: Iterable[Conversation]) -> None:
-    """Put each conversation below its line, if the diff still shows the line."""
+    """Add each conversation to its line, if the diff still shows the line."""
     current = [conversation for conversation in conversations if not conversation.is_outdated]
     paths = {conversation.path for conversation in current}
     lines: dict[tuple[str, bool, int], DiffLine] = {}

@@ -1,4 +1,4 @@
-"""The changed files of a pull request by their folders, for the list next to the changes."""
+"""The changed files of a pull request by folder, for the list next to the changes."""
 
 import hashlib
 from collections import Counter
@@ -12,7 +12,7 @@ from ingot_web.reviews.rules.conversations import Conversation
 
 @dataclass(frozen=True)
 class TreeFile:
-    """A changed file. ``page`` is the number of the page of changes with it."""
+    """A changed file. ``page`` is the number of the page of changes that shows it."""
 
     number: int
     path: str
@@ -32,7 +32,7 @@ class TreeFile:
 
 @dataclass
 class FileTree:
-    """The first files of a pull request by folder. ``omitted`` counts files that are not listed."""
+    """The first files of a pull request by folder. ``omitted`` is the number of files that are not listed."""
 
     folders: dict[str, list[TreeFile]] = field(default_factory=dict)
     omitted: int = 0
@@ -51,7 +51,10 @@ def file_tree(
     views: Mapping[str, str] | None = None,
     diff: Diff | None = None,
 ) -> FileTree:
-    """Return the tree of ``listed``, changed files in the form of the API. ``size`` is the files per page."""
+    """Return the tree of ``listed``, which are changed files of the API.
+
+    ``size`` is the number of files per page.
+    """
     talks = Counter(one.path for one in conversations if not one.resolver and not one.is_outdated)
     shown = {file.path: file.view for file in diff.files if file.view} if diff else {}
     tree = FileTree(omitted=max(0, total - len(listed)))

@@ -1,4 +1,4 @@
-"""Files of a pull request that a person has viewed, and their later changes."""
+"""Files of a pull request that a person has viewed, and changes since then."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from ingot_web.diffs.rules.parsing import Diff, FileView
 
 
 def note_views(diff: Diff, views: Mapping[str, str]) -> None:
-    """Mark viewed files. ``views`` has the viewed changes, as issues stores them.
+    """Mark viewed files in a diff. ``views`` has the digests of the viewed changes, as issues stores them.
 
     A diff that hides white space is not the complete change, so no file is marked in it.
     """

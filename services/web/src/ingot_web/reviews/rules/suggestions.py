@@ -1,4 +1,4 @@
-"""Suggestions in comments on lines: a block of code ``suggestion`` replaces the line."""
+"""Suggestions in comments on lines: a code block ``suggestion`` replaces the line."""
 
 import re
 from difflib import SequenceMatcher
@@ -14,10 +14,10 @@ _RUN = 4
 
 
 def suggestion_in(body: str) -> str | None:
-    """Return the lines that a comment suggests, without the end of the last one, or None.
+    """Return the lines that a comment suggests, without the end of the last line, or None.
 
-    The suggestion must be the only block of code, and it must be closed. It must not be in a list or
-    quotation, and no HTML may be above it. So readers surely see this text as the suggestion.
+    The suggestion must be the only code block, and it must be closed. It must not be in a list or quotation,
+    and no HTML may be above it. So it is certain that readers see this text as the suggestion.
     """
     lines = re.sub(r"\r\n?", "\n", body).split("\n")
     start = next((number for number, line in enumerate(lines) if _NOT_PROSE.search(line)), 0)
@@ -40,7 +40,7 @@ def suggestion_draft(line: str) -> str:
 
 
 def with_draft(body: str, draft: str) -> str:
-    """Return the body of a comment with a draft below it, unless it contains a suggestion."""
+    """Return the body of a comment with a draft below it. A body with a suggestion is not changed."""
     if suggestion_in(body) is not None:
         return body
     return f"{body.rstrip()}\n\n{draft}".lstrip("\n")
@@ -49,7 +49,7 @@ def with_draft(body: str, draft: str) -> str:
 def lines_commented(diff_hunk: str) -> list[str]:
     """Return the lines of the new file in the hunk of a comment, up to the commented line.
 
-    Empty if the lines may be cut.
+    Empty if the lines may be truncated.
     """
     if len(diff_hunk) >= LONGEST_HUNK:
         return []
@@ -60,7 +60,7 @@ def lines_commented(diff_hunk: str) -> list[str]:
 
 
 def has_lines(content: bytes, number: int, lines: list[str]) -> bool:
-    """True if the file has these lines, the last one as line ``number``, counted from 1."""
+    """True if the file has these lines. The last of them is line ``number``, counted from 1."""
     start = number - len(lines)
     if start < 0:
         return False
@@ -69,7 +69,7 @@ def has_lines(content: bytes, number: int, lines: list[str]) -> bool:
 
 
 def is_same_line(before: bytes, after: bytes, number: int) -> bool:
-    """True if line ``number`` of a file is still that line after changes, and not another with equal text.
+    """True if line ``number`` is still the same line after changes, and not another line with equal text.
 
     Also False if that is uncertain.
     """

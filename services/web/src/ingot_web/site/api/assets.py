@@ -43,7 +43,10 @@ Disallow: /*/*/settings
 
 
 def _answer(files: SiteFiles, name: str, *, by_content: bool) -> Response[bytes]:
-    """Return a file. ``by_content``: its URL changes with its content, so browsers cache it for long."""
+    """Return a file.
+
+    ``by_content``: its URL changes with its content, so browsers may cache it for a year.
+    """
     if name == "style.css":
         kind, content = "text/css", files.style
     elif name == "logo" and files.logo is not None:
@@ -59,28 +62,28 @@ def _answer(files: SiteFiles, name: str, *, by_content: bool) -> Response[bytes]
 
 @get("/-/assets/{name:str}", policy=anyone(), include_in_schema=False)
 async def asset(request: WebRequest, name: str) -> Response[bytes]:
-    """A file of this service.
+    """Return a static file.
 
-    Its address contains a digest of its content. Pages of the sign-in use addresses without one.
+    Its URL has a query with a digest of its content. URLs on sign-in pages have none.
     """
     return _answer(request.part(SiteFiles), name, by_content=bool(request.scope["query_string"]))
 
 
 @get("/robots.txt", policy=anyone(), include_in_schema=False, media_type="text/plain")
 async def robots() -> str:
-    """Return the paths that crawlers skip."""
+    """Return the paths that crawlers must skip."""
     return ROBOTS
 
 
 @get("/favicon.ico", policy=anyone(), include_in_schema=False)
 async def favicon(request: WebRequest) -> Response[bytes]:
-    """Return the icon for browsers that request it by this name."""
+    """Return the icon for browsers that request ``/favicon.ico``."""
     return _answer(request.part(SiteFiles), "icon.svg", by_content=False)
 
 
 @get("/-/styleguide", policy=anyone(), include_in_schema=False)
 async def styleguide(request: WebRequest) -> Response[str]:
-    """A page with every part of pages once; only if the setting allows it."""
+    """Show a page with every page element, if the setting allows it. Raises NotFound."""
     if not request.app.state.settings.styleguide:
         raise NotFound
     texts = (CHANGES, CHANGES.replace("lamp.py", "horn.py"))

@@ -13,7 +13,7 @@ LOGO_BYTES = 65_536
 
 
 class SiteFiles(NamedTuple):
-    """The style sheet of a site, and its logo, if it has one."""
+    """The style sheet of a site, and its logo or None."""
 
     style: bytes
     logo: Picture | None

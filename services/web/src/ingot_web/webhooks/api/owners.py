@@ -31,7 +31,7 @@ DELIVERY = [f"{path}/deliveries/{{delivery_id:str}}" for path in HOOK]
 class _Hooks:
     """The webhooks of the organization in the path, or of the caller, for one request.
 
-    Raises Unauthenticated.
+    Raises Unauthenticated for an anonymous caller.
     """
 
     def __init__(self, request: WebRequest) -> None:
@@ -62,7 +62,7 @@ class _Hooks:
         return page(self.request, "hooks", title, problem=problem, template=template, heading=title, **values)
 
     async def list_page(self, form: Form, problem: ApiError | None = None) -> Response[str]:
-        """Return the list page with the error of the form; without the list if hooks is unavailable."""
+        """Return the list page with the error of a form. If hooks is unavailable, the list is omitted."""
         try:
             listing = await self.forge.listing("hooks", self.api(), page=self.request.number, limit=SHOWN)
         except Unavailable:
@@ -74,7 +74,10 @@ class _Hooks:
         return await self.render("list", "Webhooks", problem, pages=pages, **values)
 
     async def hook_page(self, hook_id: int, problem: ApiError | None = None) -> Response[str]:
-        """Return the page of a webhook with the error of its form; only the error if hooks is unavailable."""
+        """Return the page of a webhook with the error of a form.
+
+        If hooks is unavailable, show only the error.
+        """
         try:
             hook = await self.forge.get("hooks", self.api(hook_id))
             deliveries = await self._deliveries(hook_id)
@@ -86,7 +89,10 @@ class _Hooks:
         return await self.render("hook", "Webhook", problem, hook=hook, deliveries=deliveries, pages=pages)
 
     async def _deliveries(self, hook_id: int) -> ListPage | None:
-        """Return deliveries; None for members of an organization, because only owners may see them."""
+        """Return a page of deliveries.
+
+        None for members of an organization, because only owners may see them.
+        """
         path = self.api(hook_id, "deliveries")
         try:
             return await self.forge.listing("hooks", path, page=self.request.number, limit=SHOWN)
@@ -96,7 +102,7 @@ class _Hooks:
     async def delivery_page(
         self, hook_id: int, delivery_id: str, problem: ApiError | None = None
     ) -> Response[str]:
-        """Return the page of one delivery, with the error of a form."""
+        """Return the page of a delivery, with the error of a form."""
         try:
             shown = await self.forge.get("hooks", self.api(hook_id, "deliveries", delivery_id))
         except Unavailable:

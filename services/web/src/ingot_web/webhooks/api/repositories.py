@@ -1,4 +1,4 @@
-"""Routes for webhooks of a repository: list, webhook with deliveries, editing, delivery, redelivery."""
+"""Routes for webhooks of a repository: list, webhook with deliveries, editing, redelivery."""
 
 from typing import Any
 
@@ -110,7 +110,7 @@ def edited_hook(form: Form) -> dict[str, Any]:
 def form_of_hook(hook: Any) -> Form:
     """Return the form of an existing webhook.
 
-    Events without a checkbox are shown by their name in the API.
+    Events without a checkbox are shown by their API names.
     """
     boxes = {event for event, _ in EVENTS}
     return Form(
@@ -132,7 +132,7 @@ async def show(request: WebRequest, hook_id: int) -> Response[str]:
 
 
 async def _hook_page(frame: RepositoryFrame, hook_id: int, problem: ApiError | None = None) -> Response[str]:
-    """Return the page of a webhook with the error of a form; only the error if hooks is unavailable."""
+    """Return the page of a webhook with the error of a form. If hooks is unavailable, show only the error."""
     path = frame.api("hooks", hook_id)
     try:
         hook, deliveries = await frame.load(
@@ -224,7 +224,7 @@ async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Respo
 async def _delivery_page(
     frame: RepositoryFrame, hook_id: int, delivery_id: str, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the page of one delivery, with the error of a form."""
+    """Return the page of a delivery, with the error of a form."""
     question = frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
     try:
         (shown,) = await frame.load(question)
@@ -245,7 +245,7 @@ async def _delivery_page(
 
 
 def payload_of(delivery: Any) -> str:
-    """Return the payload of a delivery in a readable form."""
+    """Return the payload of a delivery in a readable format."""
     return msgspec.json.format(msgspec.json.encode(delivery["request"]["payload"]), indent=2).decode()
 
 
