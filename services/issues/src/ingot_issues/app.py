@@ -1,4 +1,4 @@
-"""Creates the app of issues and connects its parts."""
+"""The app of issues, and the assembly of its parts."""
 
 from functools import partial
 
@@ -211,7 +211,10 @@ def job_handlers(
     identity: HttpIdentity,
     attachments: AttachmentEditor | None,
 ) -> dict[str, Work]:
-    """Return the handlers of all jobs, by kind. Without ``attachments`` there is no storage for files."""
+    """Return the handlers of all jobs, by kind.
+
+    ``attachments`` is None if no storage for files is configured.
+    """
     clients = (database, jobs, repos, presenter)
     return {
         **BranchJobs(*clients).handlers(),

@@ -56,7 +56,10 @@ async def list_of_issue(request: IssuesRequest, index: int) -> list[Attachment]:
     operation_class=FileUpload,
 )
 async def upload_to_issue(request: IssuesRequest, index: int, name: str = "") -> Attachment:
-    """Add a file: the field `attachment` of a form, or any other body. The author and writers may do this."""
+    """Upload a file as the form field `attachment`, or as the request body.
+
+    Requires the author or write access.
+    """
     return await _upload(request, await _own_issue_place(request, index), name)
 
 
@@ -117,7 +120,10 @@ async def list_of_comment(request: IssuesRequest, comment_id: int) -> list[Attac
     operation_class=FileUpload,
 )
 async def upload_to_comment(request: IssuesRequest, comment_id: int, name: str = "") -> Attachment:
-    """Add a file: the field `attachment` of a form, or any other body. Editors of the comment may do this."""
+    """Upload a file as the form field `attachment`, or as the request body.
+
+    Requires the right to edit the comment.
+    """
     return await _upload(request, await _own_comment_place(request, comment_id), name)
 
 

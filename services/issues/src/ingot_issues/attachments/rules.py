@@ -54,7 +54,7 @@ def image_type(start: bytes) -> str:
 
 
 class AttachmentEditor:
-    """Changes the files of issues and comments."""
+    """Use cases that change the files of issues and comments."""
 
     def __init__(self, database: Database, jobs: Jobs, objects: ObjectStore, limits: FileLimits) -> None:
         self._db, self._jobs, self.objects, self.limits = database, jobs, objects, limits
@@ -70,9 +70,9 @@ class AttachmentEditor:
         file_uuid: str = "",
         created_at: datetime | None = None,
     ) -> AttachmentRow:
-        """Store a file and add its row. Opens its own transactions, around the upload of the bytes.
+        """Store a file and add its row. No transaction is open during the upload of the bytes.
 
-        An imported file has a ``file_uuid`` and a time of its own.
+        For an imported file the caller sets ``file_uuid`` and ``created_at``.
 
         Raises Invalid, TooLarge, BadRequest, and NotFound if the issue or comment was deleted since.
         """
@@ -110,12 +110,12 @@ class AttachmentEditor:
             raise
 
     async def rename(self, tx: Tx, row: AttachmentRow, name: str) -> AttachmentRow:
-        """Rename a file and return the new row. Raises Invalid."""
+        """Rename a file and return the new row. Raises Invalid, NotFound."""
         await attachments.rename(tx, row.id, check_file_name(name, self.limits))
         return await self._existing(tx, row.issue_id, row.comment_id, row.id)
 
     async def delete(self, tx: Tx, row: AttachmentRow) -> None:
-        """Delete a file; a job deletes its bytes. Raises NotFound if it no longer exists."""
+        """Delete the row of a file. A job deletes its bytes. Raises NotFound if it no longer exists."""
         if not await attachments.remove(tx, row.id):
             raise NotFound
         key = object_key(row.repository_id, row.uuid)

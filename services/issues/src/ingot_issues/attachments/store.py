@@ -1,6 +1,6 @@
 """SQL for files of issues and comments.
 
-Their bytes are in the object store. The keys are made from repository and ``uuid``.
+The bytes are in the object store, under a key with the repository id and ``uuid``.
 """
 
 from collections.abc import Collection, Sequence
@@ -55,7 +55,7 @@ class AttachmentRow(TypedRow):
 
 
 class AttachedFile(NamedTuple):
-    """A file in the JSON text of an issue or comment. The fields are columns."""
+    """A file of an issue or comment, decoded from the JSON text that a query returns."""
 
     id: int
     uuid: str
@@ -86,13 +86,13 @@ _SELECT = select(attachment, issue.c.repository_id, issue.c.is_pull).select_from
 
 
 def attached_files(text: str) -> list[AttachedFile]:
-    """Return the files of an issue or comment, the oldest first."""
+    """Decode the files of an issue or comment from JSON. Return them oldest first."""
     files = sorted(_FILES_DECODER.decode(text))
     return [file._replace(created_at=_in_utc(file.created_at)) for file in files]
 
 
 def _in_utc(moment: datetime) -> datetime:
-    """Return the time in UTC, because SQLite drops the zone."""
+    """Return the time in UTC. SQLite returns UTC times without a zone."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -130,7 +130,7 @@ async def count(db: Executor, issue_id: int, comment_id: int | None) -> int:
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those of ``uuids`` that are the uuids of files."""
+    """Return the members of ``uuids`` that existing files have."""
     statement = select(attachment.c.uuid).where(attachment.c.uuid.in_(uuids))
     return set((await db.execute(statement)).scalars())
 

@@ -12,7 +12,7 @@ from ingot_contracts.repos.imports import GHOST_ID
 
 
 class HttpIdentity:
-    """Calls identity's internal API. Raises NotFound for missing objects."""
+    """A client of identity's internal API. Raises NotFound for missing objects."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
@@ -47,7 +47,7 @@ class HttpIdentity:
         return sorted(membership.teams) if membership is not None else []
 
     async def team_by_name(self, organization_id: int, name: str) -> Team:
-        """Return the team of an organization with this name."""
+        """Return the team of an organization with this name. Raises NotFound."""
         path = f"/internal/organizations/{organization_id}/teams?name={quote(name, safe='')}"
         teams = await self._peer.get(path, list[Team])
         if not teams:
@@ -55,7 +55,7 @@ class HttpIdentity:
         return teams[0]
 
     async def team_members(self, team_id: int) -> list[int]:
-        """Return the members of a team."""
+        """Return the account ids of a team's members."""
         return await self._peer.get(f"/internal/teams/{team_id}/members", list[int])
 
     async def account_by_name(self, login: str) -> Account:

@@ -16,9 +16,9 @@ Answer = TypeVar("Answer")
 async def ask_each(
     question: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]
 ) -> list[Answer | None]:
-    """Return the answers in the order of the items; None for an object that does not exist.
+    """Ask one question per item. Return the answers in the order of the items.
 
-    Raises other errors of a call.
+    An answer is None if the call raises NotFound. Other errors of a call are raised.
     """
     slots = asyncio.Semaphore(AT_ONCE)
 

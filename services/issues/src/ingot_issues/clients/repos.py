@@ -71,7 +71,7 @@ class Readable(NamedTuple):
 
 
 class HttpRepos:
-    """Calls repos' internal API.
+    """A client of repos' internal API.
 
     Raises NotFound for objects that do not exist or are hidden from the caller. ``principal_token`` is the
     caller's token; jobs pass None.
@@ -89,9 +89,9 @@ class HttpRepos:
     async def granted(self, owner: str, name: str, principal_token: str) -> RepositoryAccess | None:
         """Return the access that repos granted within the last seconds, or None.
 
-        It may allow access; a denial needs a new call. If another request for the same repository is waiting
-        for repos, this waits for the same response. It raises Unavailable if there is none, because its own
-        call would wait as long again.
+        A cached grant may allow a request. Before a denial, the caller must ask repos again with ``access``.
+        If the same question is already waiting for repos, wait for its answer. Raises Unavailable if that
+        fails, because another call would take as long again.
         """
         key = _grant_key(owner, name, principal_token)
         question = self._questions.get(key)
@@ -110,7 +110,7 @@ class HttpRepos:
     ) -> ImportPage:
         """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor.
 
-        ``conflicts`` are those of the page before.
+        ``conflicts`` are the conflicts of the previous page.
         """
         body = ReadImportPage(
             cursor=cursor,
@@ -128,7 +128,7 @@ class HttpRepos:
         return await self._peer.get(path, ExportState)
 
     async def send_export_page(self, repository_id: int, page: ExportPage) -> ExportState:
-        """Send a page of an export, and return the state behind it."""
+        """Send a page of an export. Return the new state of the export."""
         path = f"/internal/exports/{repository_id}/pages"
         return await self._peer.post(path, page, ExportState, timeout=SOURCE_SECONDS)
 
@@ -198,13 +198,13 @@ class HttpRepos:
         return (await self._peer.get(f"/internal/repositories/{repository_id}/watchers", Watchers)).ids
 
     async def team_ids(self, repository_id: int) -> list[int]:
-        """Return the teams with access to a repository, except the owners' team."""
+        """Return the ids of teams with access to a repository, except the owners' team."""
         return await self._peer.get(f"/internal/repositories/{repository_id}/teams", list[int])
 
     async def readable(
         self, repository_ids: Collection[int], principal_token: str, *, team_id: int = 0
     ) -> Readable:
-        """Return those repositories that the caller may read.
+        """Return the members of ``repository_ids`` that the caller may read.
 
         With ``team_id``, only repositories of that team.
         """
@@ -220,7 +220,10 @@ class HttpRepos:
         return readable
 
     async def levels(self, repository_ids: Collection[int], principal_token: str) -> dict[int, Level]:
-        """Return the caller's levels in the code of readable repositories, for at most ``MOST_IDS`` ids."""
+        """Return the caller's access levels for code by repository, for at most ``MOST_IDS`` ids.
+
+        Only readable repositories are included; none if repos runs an older release.
+        """
         question = ReadableRepositories(ids=sorted(repository_ids), with_levels=True, by_unit=True)
         path = "/internal/readable-repositories"
         answer = await self._peer.post(path, question, ReadableRepositories, principal=principal_token)
@@ -235,7 +238,7 @@ class HttpRepos:
     async def compare_heads(self, repository_id: int, request: CompareHeads) -> list[Comparison | None]:
         """Return a comparison for each head; None for a missing head.
 
-        Jobs call this, so access is not checked.
+        Access is not checked, so only jobs may call this.
         """
         path = f"/internal/repositories/{repository_id}/comparisons?unattended=true"
         return (await self._peer.post(path, request, Comparisons, timeout=GIT_SECONDS)).comparisons
@@ -246,7 +249,7 @@ class HttpRepos:
         await self._peer.call("PUT", path, msgspec.json.encode(head), timeout=GIT_SECONDS)
 
     async def exists(self, repository_id: int) -> bool:
-        """Return whether a repository has that id. Older releases of repos support it, too."""
+        """Return whether the repository exists. This works with older releases of repos, too."""
         try:
             await self.dismisses_approvals(repository_id, "")
         except NotFound:

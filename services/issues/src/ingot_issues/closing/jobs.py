@@ -82,7 +82,7 @@ class ClosingJobs:
             await self._jobs.finish(tx, job)
 
     async def close_issues(self, job: Job) -> None:
-        """Close and reopen issues by the messages of a push, if the pusher may."""
+        """Close and reopen issues named in commit messages of a push, if the pusher is allowed to."""
         request = msgspec.json.decode(job.payload, type=CloseIssues)
         try:
             access = await self._repos.access_of_user_by_id(request.pusher_id, request.repository_id)

@@ -35,7 +35,7 @@ class CreateIssueCommentOption(msgspec.Struct):
 
 
 class EditIssueCommentOption(CreateIssueCommentOption):
-    """A new text of a comment."""
+    """A request to replace the text of a comment."""
 
 
 @get(
@@ -47,7 +47,10 @@ class EditIssueCommentOption(CreateIssueCommentOption):
 async def list_issue_comments(
     request: IssuesRequest, index: int, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
-    """List comments of an issue, oldest first; with `since` (or `string`), those updated since that time."""
+    """List comments of an issue, oldest first.
+
+    With `since` (or `string`), list only comments that were updated since that time.
+    """
     issue_id = await issue_id_of(request, index)
     return await _list_page(request, issue_id, since or string, before)
 
@@ -94,7 +97,7 @@ async def _list_page(
     status_code=201,
 )
 async def create_comment(request: IssuesRequest, index: int, data: CreateIssueCommentOption) -> Comment:
-    """Comment on an issue or pull request, open or closed. Only writers may comment on a locked one."""
+    """Comment on an open or closed issue or pull request. A locked conversation requires write access."""
     issue = await issue_row_of(request, index)
     body, references, context = await _writable(request, issue, data.body)
     async with request.db.transaction() as tx:
@@ -110,7 +113,7 @@ async def create_comment(request: IssuesRequest, index: int, data: CreateIssueCo
 async def store_reply(request: IssuesRequest, issue_id: int, data: ReplyByMail) -> StoredReply:
     """Comment on an issue or pull request by mail, under the rules of ``create_comment``.
 
-    A reply that is stored already is returned, even if its author may not comment any more.
+    A repeated request returns the stored reply, even if its author may no longer comment.
     """
     async with request.db.read() as db:
         issue, stored_id = await issue_rows.get_by_id(db, issue_id), await store.get_reply(db, data.key)

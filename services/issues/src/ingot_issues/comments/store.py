@@ -177,7 +177,7 @@ async def list_page(
 ) -> tuple[Sequence[CommentRow], int]:
     """Return a page of comments of an issue or of a repository, oldest first, and their number.
 
-    ``issues`` False excludes comments on issues, ``pulls`` False those on pull requests.
+    Comments on issues are omitted unless ``issues``, and comments on pull requests unless ``pulls``.
     """
     bounds = {
         name: value for name, value in (("issue_id", issue_id), ("since", since), ("before", before)) if value
@@ -196,7 +196,7 @@ _BOUNDS: dict[str, ColumnElement[bool]] = {
 
 @lru_cache
 def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> PreparedPage[TimelineRow]:
-    """Return a list of the comments of a repository within these bounds."""
+    """Prepare a list of comments of a repository with these conditions of ``_BOUNDS``."""
     of_repository = bindparam("repository_id", type_=BigId)
     where = [comment.c.repository_id == of_repository, comment.c.kind == bindparam("kind", type_=Integer)]
     where += [_BOUNDS[name] for name in bounds]
@@ -212,7 +212,7 @@ def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> Prepared
 
 @lru_cache
 def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
-    """Return a list of the timeline within these bounds."""
+    """Prepare a list of a timeline with these conditions of ``_BOUNDS``."""
     statement = _COMMENTS.where(_IS_ON_ISSUE, _IS_VISIBLE, *(_BOUNDS[name] for name in bounds))
     return PreparedPage(statement, TimelineRow, comment.c.id)
 
@@ -229,7 +229,8 @@ async def list_timeline_page(
 ) -> tuple[Sequence[CommentRow], int]:
     """Return a page of the timeline of an issue, the oldest rows first, and the number of rows.
 
-    References from other repositories are limited to ``visible`` ones. ``up_to`` 0 means to the end.
+    References from repositories that are not in ``visible`` are omitted. ``up_to`` is the last id; 0 is no
+    limit.
     """
     bounds = {
         name: value for name, value in (("since", since), ("before", before), ("up_to", up_to)) if value
@@ -241,14 +242,14 @@ async def list_timeline_page(
 async def list_timeline_ids(db: Executor, issue_id: int, *, visible: Collection[int]) -> list[int]:
     """Return the ids of the latest MOST_IDS timeline rows of an issue, oldest first.
 
-    ``visible`` is as in ``list_timeline_page``.
+    References from repositories that are not in ``visible`` are omitted.
     """
     rows = await _IDS.all(db, issue_id=issue_id, visible=list(visible))
     return [row.id for row in reversed(rows)]
 
 
 async def list_referring_repositories(db: Executor, issue_id: int) -> set[int]:
-    """Return the repositories that refer to an issue."""
+    """Return the ids of the repositories that refer to an issue."""
     return {row.repository_id for row in await _REFERRING_REPOSITORIES.all(db, issue_id=issue_id)}
 
 

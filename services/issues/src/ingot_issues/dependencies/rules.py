@@ -1,4 +1,7 @@
-"""Issues that block other issues. A blocked issue cannot be closed, a blocked pull request not merged."""
+"""Issues that block other issues.
+
+A blocked issue cannot be closed. A blocked pull request cannot be merged.
+"""
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.transaction import Tx

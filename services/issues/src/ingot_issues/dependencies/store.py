@@ -53,7 +53,10 @@ async def exists(db: Executor, issue_id: int, blocker_id: int) -> bool:
 
 
 def related(issue_id: int | BindParameter[int], *, blocked: bool) -> Select[int]:
-    """Return a SELECT of the ids of issues that an issue blocks or, otherwise, that block it."""
+    """Return a SELECT of issue ids.
+
+    ``blocked``: issues that the issue blocks; otherwise issues that block it.
+    """
     if blocked:
         return select(dependency.c.issue_id).where(dependency.c.blocker_id == issue_id)
     return select(dependency.c.blocker_id).where(dependency.c.issue_id == issue_id)
@@ -92,5 +95,8 @@ _REPOSITORIES = {
 
 
 async def list_repositories(db: Executor, issue_id: int, *, blocked: bool) -> set[int]:
-    """Return the repositories of the issues that an issue blocks or, otherwise, that block it."""
+    """Return the ids of repositories of related issues.
+
+    ``blocked``: issues that the issue blocks; otherwise issues that block it.
+    """
     return {row.repository_id for row in await _REPOSITORIES[blocked].all(db, issue=issue_id)}

@@ -65,10 +65,10 @@ class ReadMessages(msgspec.Struct, frozen=True, kw_only=True):
 async def read_push(tx: Tx, context: RepositoryContext, push: PushReceived) -> None:
     """Add the references of the commits of a push. On the default branch, close and reopen issues too.
 
-    Commits of a mirror are skipped, because their numbers are those of another forge. So are those of a
-    repeated import: the source has closed its issues, and some may be open again. repos cannot list the
-    new commits of a forced push, or of a new branch other than the default. Then only commits in the event
-    are read.
+    Commits of a mirror are skipped, because their numbers belong to another forge. Commits of a repeated
+    import are skipped, too: the source has closed its issues, and some may be open again. repos cannot list
+    the new commits of a forced push, or of a new branch other than the default. Then only commits in the
+    event are read.
     """
     if push.after == NO_COMMIT or push.repository.mirror or push.imported:
         return
@@ -125,9 +125,8 @@ async def add_references(
 ) -> None:
     """Add the references of commits, the oldest first.
 
-    References are added in other repositories that the pusher, the author of the commit and the proposer may
-    read. They close no issues there. The e-mail address of an author is no proof, and rebasing changes the id
-    of an outsider's commit.
+    References to other repositories need read access of the pusher, the commit's author and the proposer.
+    They close no issues there: an author's e-mail address is no proof, and a rebase changes the commit id.
     """
     if not newest_first or not await counters.lock(tx, context.repository.id):
         return
@@ -144,7 +143,7 @@ async def close_issues(
 ) -> None:
     """Close and reopen issues by the messages of commits, the oldest first.
 
-    ``access`` is that of the pusher, who must be able to write issues: access to the code is not enough.
+    ``access`` is the access of the pusher, who needs write access to issues. Access to code is not enough.
     """
     if not may_write(in_unit(access, "issues")) or not await counters.lock(tx, context.repository.id):
         return

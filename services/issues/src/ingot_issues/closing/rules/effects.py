@@ -28,7 +28,7 @@ class ClosingCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CloseIssues(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that closes and reopens issues by the texts of commits, if the pusher may."""
+    """A job that closes and reopens issues named in commit messages, if the pusher is allowed to."""
 
     repository_id: int
     pusher_id: int
