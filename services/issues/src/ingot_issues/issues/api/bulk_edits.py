@@ -1,6 +1,6 @@
 """Changes of many issues or pull requests by one request. Only web calls this.
 
-Each issue has its own transaction, so a refused change of one leaves the others changed.
+Each issue has its own transaction, so the rejected change of one issue does not undo the others.
 """
 
 from litestar import post
@@ -55,7 +55,7 @@ async def edit_issues(request: IssuesRequest, data: EditIssues) -> EditOutcomes:
 
 
 def _require_author(request: IssuesRequest, issue: IssueDetails, data: EditIssues) -> None:
-    """Raise Denied unless the caller is the author, and changes the state only."""
+    """Raise Denied unless the caller is the author and changes only the state."""
     if issue.author_id != request.principal.id:
         raise Denied("only its author and writers of the repository may edit it")
     if data.needs_write_access:
@@ -67,7 +67,10 @@ def _state(data: EditIssues) -> State | None:
 
 
 async def _edit_of(request: IssuesRequest, context: RepositoryContext, data: EditIssues) -> BulkEdit:
-    """Return the change with ids. Raises Invalid for unknown labels, and for people without access."""
+    """Return the requested change, with ids instead of logins.
+
+    Raises Invalid for unknown labels, and for people without access.
+    """
     if data.labels is not None:
         async with request.db.read() as db:
             await require_labels(db, context.repository, data.labels.ids, "labels")
@@ -80,7 +83,7 @@ async def _edit_of(request: IssuesRequest, context: RepositoryContext, data: Edi
 
 
 async def _assignees_of(request: IssuesRequest, change: AssigneesChange) -> IdsChange:
-    """Return the change with ids. Removed people need no access."""
+    """Return the requested assignees by id. People to remove need no access. Raises Invalid."""
     logins = [login for login in dict.fromkeys(change.logins) if login]
     if change.how != "remove":
         return IdsChange(change.how, await resolve_assignees(request, logins))

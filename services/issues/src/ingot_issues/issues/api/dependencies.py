@@ -69,7 +69,7 @@ async def _other_access(request: IssuesRequest, meta: IssueMeta) -> RepositoryAc
 async def uses_dependencies(request: IssuesRequest) -> bool:
     """Return whether issues of the repository in the path may block other issues.
 
-    Asks repos again before it returns False.
+    A cached False is checked with repos again.
     """
     return await request.allowed(lambda access: has_dependencies(access.repository))
 
@@ -81,14 +81,17 @@ async def _require_dependencies(request: IssuesRequest) -> None:
 
 
 async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
-    """Return the issue in the path, which other issues block. Raises NotFound."""
+    """Return the issue in the path, which can be blocked. Raises NotFound if it cannot."""
     issue = await issue_of(request, index)
     await _require_dependencies(request)
     return issue
 
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
-    """List related issues. Raises NotFound, also if dependencies are switched off."""
+    """Return a page of related issues. Raises NotFound, also if dependencies are switched off.
+
+    ``blocked``: issues that this issue blocks; otherwise issues that block it.
+    """
     issue_id, page = await issue_id_of(request, index), request.page()
     if not blocked:
         await _require_dependencies(request)
@@ -99,9 +102,10 @@ async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Re
 async def related_page(
     request: IssuesRequest, issue_id: int, page: Page, *, blocked: bool
 ) -> tuple[list[Issue], int]:
-    """Return a page of the issues that block an issue, or that it blocks, and their number.
+    """Return a page of related issues, and their number.
 
-    Issues of repositories that the caller cannot read are omitted and not counted.
+    ``blocked``: issues that the issue blocks; otherwise issues that block it. Issues that the caller cannot
+    read are omitted and not counted.
     """
     async with request.db.read() as db:
         involved = await store.list_repositories(db, issue_id, blocked=blocked)
@@ -201,7 +205,10 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     status_code=201,
 )
 async def add_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Make this issue block another one. Needs write access to the repository of the other issue."""
+    """Make this issue block another one.
+
+    Requires write access to the repository of the other issue.
+    """
     blocker, issue = await issue_of(request, index), await _blocked_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:
@@ -217,7 +224,10 @@ async def add_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issu
     status_code=200,
 )
 async def remove_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Stop this issue from blocking another one. Needs write access to the repository of the other issue."""
+    """Stop this issue from blocking another one.
+
+    Requires write access to the repository of the other issue.
+    """
     blocker, issue = await issue_of(request, index), await _blocked_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:

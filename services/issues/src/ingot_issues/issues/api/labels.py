@@ -38,7 +38,7 @@ async def labels_of(request: IssuesRequest, issue: IssueDetails) -> list[Label]:
     tags=["issue"],
 )
 async def list_issue_labels(request: IssuesRequest, index: int) -> Response[list[Label]]:
-    """List labels of an issue by name."""
+    """List the labels of an issue by name."""
     issue_id, page = await issue_id_of(request, index), request.page()
     async with request.db.read() as db:
         rows, total = await store.list_page_on_issue(db, issue_id, page)

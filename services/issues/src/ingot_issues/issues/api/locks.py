@@ -1,4 +1,4 @@
-"""Locks of conversations. On a locked issue or pull request only writers may comment."""
+"""Locks of conversations. Commenting on a locked issue or pull request requires write access."""
 
 import msgspec
 from litestar import delete, put
@@ -22,7 +22,7 @@ class LockIssue(msgspec.Struct):
     status_code=204,
 )
 async def lock_issue(request: IssuesRequest, index: int, data: LockIssue) -> None:
-    """Lock the conversation, so only writers of the repository may comment."""
+    """Lock the conversation. Then commenting requires write access."""
     issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
         await issues.set_lock(tx, context, issue, locked=True, reason=data.lock_reason)

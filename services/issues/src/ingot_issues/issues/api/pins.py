@@ -18,7 +18,7 @@ from ingot_issues.issues.store.details import IssueDetails
 
 
 class NewIssuePinsAllowed(msgspec.Struct):
-    """A report if one more issue, and one more pull request, can be pinned."""
+    """The free pins of a repository. True: one more issue, or one more pull request, can be pinned."""
 
     issues: bool
     pull_requests: bool

@@ -58,10 +58,10 @@ class CreateIssueOption(msgspec.Struct, kw_only=True):
 
 
 class EditIssueOption(msgspec.Struct, kw_only=True):
-    """A change of an issue. Absent fields keep their values. An empty ``assignee`` and ``milestone`` 0 clear.
+    """A change of an issue. Absent fields keep their values.
 
-    `content_version` is the version that the caller saw: 409 if the body was edited since. Any `projects` are
-    rejected with 422.
+    An empty `assignee`, or `milestone` 0, removes the value. `content_version` is the version that the caller
+    saw: 409 if the body was edited since. Any `projects` are rejected with 422.
     """
 
     title: Name | UnsetType = UNSET
@@ -93,7 +93,7 @@ class EditIssueOption(msgspec.Struct, kw_only=True):
         )
 
     def text_edit(self) -> IssueEdit:
-        """Return the changes that the author may make, too. An empty title or state is ignored."""
+        """Return the changes that need no write access. An empty title or state is ignored."""
         fields = set_fields(self)
         state = fields.get("state")
         return IssueEdit(
@@ -110,7 +110,7 @@ def present(request: IssuesRequest, issue: IssueDetails) -> Issue:
 
 
 async def new_issue_of(request: IssuesRequest, data: CreateIssueOption) -> NewIssue:
-    """Return the fields of ``data`` that the caller may set. Raises Invalid."""
+    """Return the fields of ``data`` that the caller may set. Other fields are ignored. Raises Invalid."""
     issues.refuse_projects(data.projects)
     title, body = fields.clean_title(data.title), data.body
     new_issue = NewIssue(
@@ -153,15 +153,15 @@ async def list_issues(
     mentioned_by: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
-    """List issues and pull requests, latest first; open ones unless `state` says otherwise.
+    """List issues and pull requests, latest first. Only open ones are listed, unless `state` is given.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
-    found as a phrase. The sort `relevance` lists issues with all words in the title first. Of the issues with
-    a word, and of the comments, the latest 10,000 are searched.
+    found as a phrase. Each word finds at most the latest 10,000 issues, and the latest 10,000 comments. The
+    sort `relevance` lists issues with all words in the title first.
 
-    `label_name` and `milestone_title` are each one name, with any characters. An issue must have all of the
-    labels, and one of the milestones. `without` takes `labels`, `milestone` and `assignee`: an issue must
-    have none.
+    `labels` and `milestones` are lists separated by commas. `label_name` and `milestone_title` are one name,
+    which may contain commas. An issue must have all of the labels, and one of the milestones. `without` omits
+    issues with `labels`, a `milestone` or an `assignee`.
     """
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
@@ -237,7 +237,10 @@ async def get_issue(request: IssuesRequest, index: int) -> Issue:
     status_code=201,
 )
 async def edit_issue(request: IssuesRequest, index: int, data: EditIssueOption) -> Issue:
-    """Change an issue. The author and writers may; only writers change assignees, milestone and due date."""
+    """Change an issue. Requires the author or write access.
+
+    Changes of assignees, milestone and due date require write access.
+    """
     issue = await issue_of(request, index)
     edit, context = await allowed_edit(request, issue, data), await request.context()
     async with request.db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""A change of one of many issues."""
+"""The change of one issue in a bulk edit."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ from ingot_issues.records.store.states import State
 
 
 class IdsChange(msgspec.Struct, frozen=True):
-    """A change of a list of ids: those of labels, or of assignees."""
+    """A change of the labels or assignees of an issue, by id."""
 
     how: How
     ids: Sequence[int]
 
     def of(self, present: Sequence[int]) -> list[int]:
-        """Return the ids after the change. Ids that stay keep their order."""
+        """Return the ids after the change of ``present``. Ids that stay keep their order."""
         match self.how:
             case "add":
                 return list(dict.fromkeys([*present, *self.ids]))
@@ -42,7 +42,7 @@ class BulkEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def change_one(tx: Tx, context: RepositoryContext, issue: IssueDetails, edit: BulkEdit) -> bool:
-    """Change an issue or pull request. Return False if it had these values already.
+    """Change an issue or pull request. Return False if it already had these values.
 
     Raises Invalid, Conflict or NotFound.
     """
@@ -61,7 +61,7 @@ async def change_one(tx: Tx, context: RepositoryContext, issue: IssueDetails, ed
 async def _change_labels(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, change: IdsChange
 ) -> IssueDetails | None:
-    """Change the labels of an issue. Return its details if they changed."""
+    """Change the labels of an issue. Return its details, or None if nothing changed."""
     ids = list(change.ids)
     match change.how:
         case "add":
@@ -72,5 +72,5 @@ async def _change_labels(
 
 
 def _bulk_values(issue: IssueDetails) -> tuple[object, ...]:
-    """Return the values that a change of many issues can change, except labels."""
+    """Return the values that a bulk edit can change, except labels."""
     return issue.state, issue.milestone_id, issue.assignee_ids

@@ -89,7 +89,7 @@ def refuse_projects(ids: Sequence[int]) -> None:
 async def open_issue(
     tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, closed: bool = False
 ) -> IssueDetails:
-    """Open an issue; with ``closed``, close it at once. Raises Invalid."""
+    """Open an issue. With ``closed``, close it at once. Raises Invalid, NotFound."""
     issue = await insert_issue(tx, context, new_issue, is_pull=False)
     if new_issue.is_plain:
         announce_opened(tx, context, issue)
@@ -109,7 +109,10 @@ async def notify_of_new(tx: Tx, context: RepositoryContext, issue_id: int, new_i
 async def insert_issue(
     tx: Tx, context: RepositoryContext, new_issue: NewIssue, *, is_pull: bool
 ) -> IssueDetails:
-    """Insert an issue. The details are complete only if the issue ``is_plain``. Raises Invalid."""
+    """Insert an issue. Return its details, which are complete only if the issue ``is_plain``.
+
+    Raises Invalid, and NotFound if the repository was deleted.
+    """
     repository_id = context.repository.id
     title = clean_title(new_issue.title)
     number = await counters.take_number(tx, repository_id, is_pull=is_pull)
@@ -279,7 +282,7 @@ async def _require_milestone(tx: Tx, context: RepositoryContext, milestone_id: i
 async def _change_due_date(
     tx: Tx, context: RepositoryContext, before: IssueRow, edit: IssueEdit, values: dict[str, object]
 ) -> None:
-    """Change the due date. The timeline gets the new day, or the new and the former day."""
+    """Change the due date. The row of the timeline has the new day, the former day, or both."""
     due_date = due(edit.due_date)
     if (due_date is None and not edit.remove_due_date) or due_date == before.due_date:
         return
@@ -325,7 +328,7 @@ async def refuse_duplicate(tx: Tx, repository_id: int, branches: Branches) -> No
 
 
 async def _refuse_reopening(tx: Tx, context: RepositoryContext, before: IssueRow) -> None:
-    """Raise Conflict for a merged pull request, and for one with an open duplicate."""
+    """Raise Conflict for a merged pull request, or if it has an open duplicate."""
     pull = await issue_rows.get_pull_by_id(tx, before.id)
     if pull is None:
         raise NotFound

@@ -21,7 +21,7 @@ from ingot_issues.records.store.timeline import CommentKind, Details
 async def add_to_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
 ) -> IssueDetails | None:
-    """Add labels to an issue. Return its details if the labels changed.
+    """Add labels to an issue. Return its details, or None if nothing changed.
 
     An exclusive label replaces other labels of its scope. Labels that the repository does not have are
     skipped.
@@ -43,7 +43,7 @@ async def add_to_issue(
 async def replace_on_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int], names: list[str]
 ) -> IssueDetails | None:
-    """Replace the labels of an issue. Return its details if the labels changed.
+    """Replace the labels of an issue. Return its details, or None if nothing changed.
 
     Labels that the repository does not have are skipped.
     """
@@ -66,7 +66,7 @@ async def require_labels(db: Executor, repository: Repository, ids: Collection[i
 async def remove_from_issue(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, ids: list[int]
 ) -> IssueDetails | None:
-    """Remove labels that the issue has. Return its details if the labels changed.
+    """Remove labels from an issue. Return its details, or None if nothing changed.
 
     Raises Invalid if the repository has no such label.
     """
@@ -91,7 +91,7 @@ async def _record(
     removed: Sequence[int] = (),
     action: Literal["label_updated", "label_cleared"] = "label_updated",
 ) -> IssueDetails | None:
-    """Record and announce added and removed labels. Return the details if the labels changed."""
+    """Record and announce added and removed labels. Return the new details, or None if nothing changed."""
     if not added and not removed:
         return None
     for label_id in removed:

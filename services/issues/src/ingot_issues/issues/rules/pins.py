@@ -14,7 +14,7 @@ MOST_PINS = 3
 async def pin_issue(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
     """Pin an issue after the others, unless it is already pinned.
 
-    Raises Invalid if too many are pinned.
+    Raises Invalid if MOST_PINS are already pinned.
     """
     await context.lock(tx, issue.id)
     ids = await store.list_ids(tx, context.repository.id, is_pull=issue.is_pull)

@@ -59,8 +59,8 @@ def pull_view(
 ) -> PullRequest:
     """Return a pull request in the form of the API.
 
-    The private fork behind a public repository is shown only to the author and the fork's owner. ``reader`` 0
-    stands for all readers, as in events. ``permissions`` are the reader's, by repository.
+    The private fork of a public repository is shown only to the author and the fork's owner. ``reader`` 0
+    stands for all readers, for example in events. ``permissions`` are the reader's, by repository.
     """
     page = presenter.page(pull, repository)
     return PullRequest(
@@ -104,7 +104,7 @@ def pull_view(
 
 
 def is_draft(title: str) -> bool:
-    """Return whether the title of a pull request marks it as work in progress."""
+    """Return whether the title marks a pull request as work in progress."""
     return title.lower().startswith(DRAFT_PREFIXES)
 
 
@@ -153,7 +153,7 @@ def _branch(
 ) -> PullRequestBranch:
     """Return a branch of a pull request.
 
-    After a push to ``refs/for/`` it is the ref of the commits, labelled with the topic.
+    A head from a push to ``refs/for/`` has the ref ``refs/pull/<number>/head``, and its topic as label.
     """
     label, ref = name, name
     if proposal_id(name):

@@ -20,9 +20,10 @@ async def list_page(
     issues_within: Collection[int],
     pulls_within: Collection[int],
 ) -> tuple[list[IssueDetails], int]:
-    """Return a page of the issues that an issue blocks or, otherwise, that block it, and their number.
+    """Return a page of related issues, and their number.
 
-    Only issues of the repositories ``issues_within`` and pull requests of ``pulls_within`` count.
+    ``blocked``: issues that the issue blocks; otherwise issues that block it. Only issues of the repositories
+    ``issues_within`` and pull requests of ``pulls_within`` are included.
     """
     is_related = issue.c.id.in_(related(issue_id, blocked=blocked))
     ids = select(issue.c.id).where(

@@ -1,6 +1,6 @@
-"""SQL for issues and pull requests with all fields of responses, in one statement; and for new issues.
+"""SQL for new issues, and for issues and pull requests with all fields of responses in one statement.
 
-Lists are in ``searches``. SQL for changes, and for use cases without a response, is in ``issue_rows``.
+Lists are in ``lists``. SQL for changes, and for use cases without a response, is in ``records.store.issues``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,9 +57,9 @@ class Assignee(NamedTuple):
 class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     """An issue with all fields of responses. They are the columns of ``DETAILS``, in this order.
 
-    ``milestone_…`` are None without a milestone, and the fields of a person if the account is deleted.
-    ``viewer_…`` is an account that the caller requested in addition. In a list each row has the ``total``. It
-    is a struct because presenters read every field, and structs are the fastest.
+    Fields ``milestone_…`` are None without a milestone. Fields of a person are None if the account is
+    deleted. ``viewer_…`` is an additional account that the caller requested. In a list each row has the
+    ``total``. It is a struct because presenters read every field, and structs are the fastest.
     """
 
     id: int
@@ -332,13 +332,13 @@ async def get_details(db: Executor, repository_id: int, number: int) -> IssueDet
 async def list_by_numbers(
     db: Executor, repository_id: int, numbers: Sequence[int], *, is_pull: bool
 ) -> list[IssueDetails]:
-    """Return those of the numbered issues or, with ``is_pull``, pull requests that exist."""
+    """Return the existing issues with these numbers; with ``is_pull``, the pull requests."""
     rows = await _DETAILS_BY_NUMBERS.all(db, repository_id=repository_id, numbers=list(numbers), viewer=0)
     return [details_of(row) for row in rows if row.is_pull == is_pull]
 
 
 async def get_details_by_id(db: Executor, issue_id: int, viewer: int = 0) -> IssueDetails | None:
-    """Return an issue, with the account ``viewer`` in the fields ``viewer_…``."""
+    """Return an issue, or None. The fields ``viewer_…`` have the account ``viewer``."""
     row = await _DETAILS_BY_ID.first(db, issue_id=issue_id, viewer=viewer)
     return details_of(row) if row is not None else None
 

@@ -55,10 +55,10 @@ ABSENCES: dict[str, ColumnElement[bool]] = {
 
 
 class IssueFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions of a list of issues: all labels of ``label_names``, and any label of ``label_ids``.
+    """Conditions of a list of issues. An empty field does not filter.
 
-    ``without`` has names of ABSENCES. An empty field does not filter. ``sort`` is one of ``SORTS``, or
-    RELEVANCE, which needs a text.
+    An issue must have all labels of ``label_names``, and any label of ``label_ids``. ``without`` has names of
+    ABSENCES. ``sort`` is one of ``SORTS``, or RELEVANCE, which needs a text.
     """
 
     is_pull: bool | None = None
@@ -123,7 +123,7 @@ def _ids(is_pull: bool | None, state: StateFilter) -> Select[int]:
 
 @lru_cache(maxsize=128)
 def _list(is_pull: bool | None, state: StateFilter, sort: str) -> PreparedPage[_ListedDetailsRow]:
-    """Prepare a list without further conditions.
+    """Prepare a list with no conditions except kind and state.
 
     It is built once per combination, because building costs more than running.
     """
@@ -151,7 +151,7 @@ async def list_page(
 async def _list_filtered(
     db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
 ) -> tuple[list[IssueDetails], int]:
-    """Return the page of a list with conditions, and the total number, from a single scan."""
+    """Return the page of a list with conditions, and the total number. One scan is enough for both."""
     counted = ids.add_columns(func.count().over().label("total")).limit(page.limit).offset(page.offset)
     rows = await fetch_all(db, counted, _IdAndTotalRow, **parameters)
     issues = await list_details(db, [row.id for row in rows])
@@ -161,7 +161,7 @@ async def _list_filtered(
 
 
 async def list_details(db: Executor, ids: Sequence[int]) -> list[IssueDetails]:
-    """Return the details of these issues, in this order, without deleted ones."""
+    """Return the details of these issues in this order. Deleted issues are omitted."""
     if not ids:
         return []
     rows = await _DETAILS_BY_IDS.all(db, ids=list(ids), viewer=0)
@@ -176,7 +176,7 @@ def conditions(
     *,
     indexed: bool = True,
 ) -> list[ColumnElement[bool]]:
-    """Return the conditions of a filter, except those of state and kind.
+    """Return the conditions of a filter, except state and kind.
 
     With ``repository_id`` None, issues of all ``repository_ids`` match.
     """

@@ -100,7 +100,10 @@ def _event(action: Action, label: Label) -> MakeEvent:
 
 
 async def list_ids_to_put(tx: Tx, repository: Repository, ids: list[int], names: list[str]) -> list[int]:
-    """Return the ids of those labels that an issue of the repository may have together."""
+    """Return the ids of the labels to add to an issue, by ``ids`` or ``names``.
+
+    Labels that the repository does not have are skipped. Of exclusive labels with one scope, the last stays.
+    """
     rows = await store.list_by_ids_and_names(tx, repository.id, repository.owner.id, ids, names)
     return [row.id for row in one_of_each_scope(rows)]
 
@@ -111,5 +114,5 @@ def scope_of(label: LabelRow) -> str:
 
 
 def one_of_each_scope(labels: Iterable[LabelRow]) -> list[LabelRow]:
-    """Return the labels, except exclusive ones that a later label of their scope replaces."""
+    """Return the labels. Of exclusive labels with one scope, only the last is returned."""
     return list({scope_of(label) or label.id: label for label in labels}.values())

@@ -16,9 +16,10 @@ from ingot_issues.labels.store.tables import issue_label, label
 
 
 class LabelRow(TypedRow):
-    """A label of a repository or of an organization; the id of the other is 0 or None.
+    """A label of a repository or of an organization.
 
-    ``color`` has six hexadecimal digits.
+    ``repository_id`` is 0 for a label of an organization. ``organization_id`` is None for a label of a
+    repository. ``color`` has six hexadecimal digits.
     """
 
     id: int
@@ -51,7 +52,7 @@ async def add(db: Executor, repository_id: int, values: Mapping[str, object]) ->
 
 
 async def add_missing(db: Executor, repository_id: int, values: Sequence[Mapping[str, object]]) -> None:
-    """Insert those labels whose names the repository does not have."""
+    """Insert the labels whose names the repository does not have in any letter case."""
     taken = await db.execute(select(func.lower(label.c.name)).where(label.c.repository_id == repository_id))
     names = set(taken.scalars())
     missing = [
@@ -62,7 +63,7 @@ async def add_missing(db: Executor, repository_id: int, values: Sequence[Mapping
 
 
 async def list_all(db: Executor, repository_id: int) -> Sequence[LabelRow]:
-    """Return at most 1,000 enabled labels of a repository, in the order of creation."""
+    """Return at most 1,000 labels of a repository that are not archived, in the order of creation."""
     statement = select(label).where(label.c.repository_id == repository_id, label.c.is_archived.is_(False))
     return await fetch_all(db, statement.order_by(label.c.id).limit(1000), LabelRow)
 
@@ -85,7 +86,7 @@ async def get_by_name(db: Executor, repository_id: int, name: str) -> LabelRow |
 
 
 async def get_many(db: Executor, ids: Collection[int]) -> dict[int, LabelRow]:
-    """Return labels by id. Deleted labels are omitted."""
+    """Return labels by id. Missing labels are omitted."""
     if not ids:
         return {}
     return {row.id: row for row in await _BY_IDS.all(db, ids=list(ids))}
@@ -139,7 +140,7 @@ async def list_page_on_issue(db: Executor, issue_id: int, page: Slice) -> tuple[
 
 
 async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) -> list[int]:
-    """Add labels to an issue. Return the ids of the newly added ones."""
+    """Add labels to an issue. Return the ids of the labels that it did not have before."""
     if not label_ids:
         return []
     rows = [{"issue_id": issue_id, "label_id": label_id} for label_id in label_ids]
@@ -148,7 +149,7 @@ async def put_on_issue(db: Executor, issue_id: int, label_ids: Sequence[int]) ->
 
 
 async def remove_from_issue(db: Executor, issue_id: int, label_ids: Sequence[int] | None = None) -> list[int]:
-    """Remove these labels, or all labels, from an issue. Return the ids of the removed ones."""
+    """Remove these labels, or all labels, from an issue. Return the ids of the removed labels."""
     statement = delete(issue_label).where(issue_label.c.issue_id == issue_id)
     if label_ids is not None:
         if not label_ids:
