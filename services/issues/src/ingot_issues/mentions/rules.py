@@ -11,14 +11,14 @@ _MENTION = re.compile(r"(?<![\w/@.`-])@(?P<login>\w[\w.-]{0,38})")
 
 
 def find(text: str) -> list[str]:
-    """Return the distinct logins in a plain text, in lower case. Some may not exist."""
+    """Return at most MOST distinct logins in a plain text, in lower case. Some may not exist."""
     logins = dict.fromkeys(match["login"].rstrip(".-_").lower() for match in _MENTION.finditer(text))
     logins.pop("", None)  # from "@_"
     return list(logins)[:MOST]
 
 
 async def find_in_markdown(text: str) -> list[str]:
-    """Return the distinct logins in a markdown text. Code and links are skipped."""
+    """Return at most MOST distinct logins in a markdown text, without code and links."""
     if "@" not in text:
         return []
     return find(await plain_text_of(text))

@@ -39,8 +39,9 @@ class MarkdownOption(msgspec.Struct, kw_only=True):
 class MarkupOption(msgspec.Struct, kw_only=True):
     """A text to render. Keys may be in any letter case.
 
-    An empty `mode` and `markdown` create no links. Other modes create links below `context`, such as
-    `owner/name` or `owner/name/src/branch/main/docs`. `file` renders the text as the file `filepath`.
+    With an empty `mode` or `markdown`, relative targets and references do not become links. Other modes make
+    links below `context`, such as `owner/name` or `owner/name/src/branch/main/docs`. `file` renders the text
+    as the file `filepath`.
     """
 
     text: str = ""

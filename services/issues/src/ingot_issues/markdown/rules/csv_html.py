@@ -7,7 +7,10 @@ from ingot_contracts.rendering import plain_html
 
 
 def csv_html(text: str) -> str:
-    """Return a table with numbered rows. If the text is no table, return it unchanged with the reason."""
+    """Return a CSV text as an HTML table with numbered rows.
+
+    If it cannot be shown as a table, return it as plain text with the reason.
+    """
     rows, reason = read_table(text)
     if reason:
         return plain_html(text, reason)

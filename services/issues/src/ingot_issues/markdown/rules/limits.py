@@ -82,7 +82,10 @@ def limit_work(parser: MarkdownIt) -> None:
 
 
 def _limited_label(rule: InlineRule, opener: str) -> InlineRule:
-    """Treat an unclosed bracket as text at once; beyond ``MAX_LABELS``, treat labels around it as text."""
+    """Wrap a rule of labels with limits.
+
+    An unclosed bracket is text at once. Beyond ``MAX_LABELS`` nested labels, the outer labels are text.
+    """
 
     def limited(state: StateInline, silent: bool) -> bool:
         if not state.src.startswith(opener, state.pos) or state.html_terminator_last("]") <= state.pos:
@@ -97,7 +100,7 @@ def _limited_label(rule: InlineRule, opener: str) -> InlineRule:
 
 
 def _limited_reference(rule: InlineRule) -> InlineRule:
-    """Wrap a rule that would search the whole text for the end of each label."""
+    """Wrap the rule of footnote references, which would search the whole text for the end of each label."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         start = state.pos + 2
@@ -157,7 +160,10 @@ def _limited_table(rule: BlockRule) -> BlockRule:
 
 
 def _empty_cells(state: StateBlock, start: int, end: int) -> int:
-    """Return the approximate number of cells that a table at this place would add. Stops at the limit."""
+    """Return the approximate number of empty cells that a table at this place would add.
+
+    Stops to count at the limit.
+    """
     delimiters = _line(state, start + 1)
     if not delimiters.startswith(("|", "-", ":")):
         return 0

@@ -43,9 +43,9 @@ BUSY = "too many other texts are being rendered; reload the page"
 
 
 class ShownText(NamedTuple):
-    """A text to show. ``reason`` is as in ``RenderedText``.
+    """HTML of a text. ``reason`` says why it is plain text; empty if it is rendered.
 
-    ``stays`` is True if another rendering would give the same result.
+    ``stays``: True if rendering it again would give the same result, so it may be cached.
     """
 
     html: str
@@ -54,7 +54,10 @@ class ShownText(NamedTuple):
 
 
 class RequestBudget:
-    """The remaining budget of a request: ``share`` and ``colours`` are fractions from 0 to 1."""
+    """The remaining budget of a request.
+
+    ``share`` (of rendering) and ``colours`` (of highlighting) are fractions from 0 to 1.
+    """
 
     def __init__(self, share: float = 1, colours: float = 1) -> None:
         self.cost = Budget(Work(int(MOST_WORK * share)), HIGHLIGHT_SECONDS * colours)
@@ -76,7 +79,7 @@ class RequestBudget:
 
 
 class RenderedTexts:
-    """Renders texts to HTML."""
+    """A renderer of texts to HTML, with a cache."""
 
     def __init__(self, *, text_bytes: int = TEXT_BYTES) -> None:
         self._texts = HtmlCache(text_bytes)

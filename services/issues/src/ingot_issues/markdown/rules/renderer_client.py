@@ -38,7 +38,7 @@ class Question(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, array_like=True):
-    """The fields of ``RenderedText``, the remaining budget, and the used CPU ``seconds``."""
+    """The answer of the renderer: a rendered text, the remaining budget, and the used CPU ``seconds``."""
 
     text: str
     reason: str
@@ -76,7 +76,7 @@ atexit.register(RENDERER.close)
 
 
 def is_short(text: str) -> bool:
-    """Return whether this process parses a text: it is short and has no code to highlight."""
+    """Return whether this process parses a text itself: it is short and has no code to highlight."""
     return len(text) <= INLINE and not _FENCE.search(text)
 
 

@@ -1,4 +1,4 @@
-"""A process that renders markdown texts. ``renderer`` starts it by ``python -m``."""
+"""A process that renders markdown texts. ``renderer_client`` starts it by ``python -m``."""
 
 import time
 

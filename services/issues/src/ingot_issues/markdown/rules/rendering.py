@@ -64,9 +64,9 @@ _SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|
 
 @dataclass(frozen=True)
 class LinkContext:
-    """The base URLs of links: relative links are below ``base``, pages below ``root``. Both end with a slash.
+    """The base URLs of links: relative links are below ``base``, pages below ``root``.
 
-    ``images`` is the base of pictures if it differs. It ends with a slash, too.
+    ``images`` is the base of pictures; empty if it is the same as of links. All of them end with a slash.
     """
 
     root: str
@@ -78,7 +78,7 @@ class LinkContext:
     def of(cls, root: str, path: str, *, wiki: bool) -> "LinkContext":
         """Return the context of a ``path`` such as ``owner/name``, or of a URL below ``root``.
 
-        For other texts ``base`` is the root.
+        For any other text ``base`` is ``root``.
         """
         path = path.strip().removeprefix(root).strip("/")
         if (
@@ -91,7 +91,10 @@ class LinkContext:
 
     @property
     def repository(self) -> str:
-        """Return the base URL of links to issues and commits: the repository's, also in a file of it."""
+        """Return the base URL of links to issues and commits.
+
+        It is the URL of the repository, even if ``base`` is a folder in it.
+        """
         source = _SOURCE.match(self.base, len(self.root))
         return f"{self.root}{source['repository']}/" if source else self.base
 
@@ -120,7 +123,7 @@ class Budget:
 
 
 class RenderedText(NamedTuple):
-    """HTML. ``reason`` says why it is plain text; empty if it is rendered.
+    """HTML of a text. ``reason`` says why it is plain text; empty if it is rendered.
 
     ``lacks_colours``: code is not highlighted because the time for highlighting was used up.
     """
@@ -195,7 +198,7 @@ def _resolve_attribute(context: LinkContext, tag: str, target: str) -> str:
 
 
 class _Renderer(RendererHTML):
-    """Highlights code within the budget of a text. Escapes HTML that opens too many tags."""
+    """A renderer that highlights code within a budget, and escapes HTML that opens too many tags."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         highlighting: Any = {**options, "highlight": partial(_highlight, env)}

@@ -1,4 +1,4 @@
-"""Counts the work of parsing markdown, and stops texts above their budget.
+"""The work of parsing markdown: it is counted, and a text above its budget is stopped.
 
 The count depends only on the text, never on the machine. A unit is about one microsecond of CPU time.
 """
@@ -36,7 +36,7 @@ class Work:
 
 
 def work_of(env: Any) -> Work:
-    """Return the work of the text that is parsed with ``env``."""
+    """Return the remaining work of the text that is parsed with ``env``."""
     work: Work = env.setdefault("work", Work())
     return work
 
@@ -64,7 +64,7 @@ def count_work(parser: MarkdownIt) -> None:
 
 
 class _Counting:
-    """Counts the tokens of a parser's state. The base class of both parsers' states."""
+    """The base class of both parsers' states. Each pushed token costs work."""
 
     def __init__(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> None:
         super().__init__(src, md, env, tokens)  # type: ignore[call-arg]  # of the parser's state
