@@ -247,7 +247,7 @@ async def get_scheduled_merge(request: IssuesRequest, index: int) -> ScheduledMe
 
 
 async def scheduled_merge_of(request: IssuesRequest, pull_id: int) -> ScheduledMerge | None:
-    """Return the scheduled merge of a pull request."""
+    """Return the scheduled merge of a pull request, or None."""
     async with request.db.read() as db:
         row = await scheduled_merges.get(db, pull_id)
         if row is None:
@@ -285,7 +285,7 @@ async def get_merged_pull(request: IssuesRequest, sha: str) -> PullRequest:
     status_code=204,
 )
 async def cancel_merge(request: IssuesRequest, index: int) -> None:
-    """Cancel a scheduled merge. The user who scheduled it and administrators of the repository may."""
+    """Cancel a scheduled merge. Allowed for the user who scheduled it, and for repository administrators."""
     pull = await pull_of(request, index)
     async with request.db.read() as db:
         row = await scheduled_merges.get(db, pull.id)

@@ -1,4 +1,4 @@
-"""Repairs the visibility of heads in repos.
+"""Repair of the visibility of heads in repos.
 
 Processes of an older release do not set it. During an update some of them still close and reopen pull
 requests.
@@ -19,7 +19,7 @@ MOST_AT_ONCE = 1000
 
 
 class PullHeads:
-    """Adds jobs that repair the visibility of heads, in rounds."""
+    """Rounds that add jobs to repair the visibility of heads."""
 
     def __init__(self, database: Database, jobs: Jobs) -> None:
         self._db, self._jobs = database, jobs

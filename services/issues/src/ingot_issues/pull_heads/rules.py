@@ -26,7 +26,7 @@ PAUSE = timedelta(seconds=0.1)
 
 
 class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that sets in repos who can fetch the commits, by the present state of the pull request.
+    """A job that sets in repos who can fetch the commits, by the current state of the pull request.
 
     An open pull request is then compared again, for the person who reopened it.
     """
@@ -39,7 +39,7 @@ class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
-    """Add the job after a change of ``state_of``. The repository must be locked."""
+    """Add the job after the result of ``state_of`` has changed. The repository must be locked."""
     task = SetPullHead(
         issue_id=pull.id,
         repository_id=context.repository.id,

@@ -13,7 +13,7 @@ from ingot_issues.records.store.tables import issue, pull
 
 
 class HeadRow(TypedRow):
-    """A pull request with the state that decides on its head's visibility. ``id`` is the issue's."""
+    """A pull request with the fields that decide if its head is visible. ``id`` is the id of the issue."""
 
     id: int
     repository_id: int

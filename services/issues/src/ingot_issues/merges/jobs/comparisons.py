@@ -136,7 +136,7 @@ class ComparisonJobs:
         the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A pull request merged
         while it was closed has no merger and closes no issues. Its text may be newer than the merge.
 
-        A repeated import merges nothing by its pushes: the source tells what was merged there.
+        Pushes of a repeated import merge nothing, because the source reports its merges.
         """
         repository = context.repository
         moved = [row.id for row, comparison in compared if comparison.head_sha != row.head_sha]
@@ -179,10 +179,11 @@ class ComparisonJobs:
     async def _disagreed(
         self, check: CheckMergeability, compared: list[tuple[PullRow, Comparison]]
     ) -> tuple[list[int], bool]:
-        """Return pull requests whose heads differ from their scheduled merges. True if the pusher may merge.
+        """Return ids of pull requests whose heads differ from scheduled merges, and if the push is trusted.
 
-        Returns none after a push to the base, because its pusher did not move the heads. A restricted push is
-        not trusted: its credential may be a deploy key, which acts in the name of the owner.
+        No heads differ after a push to the base, because its pusher did not move them. A push is trusted if no
+        heads differ, or if the pusher may merge. A restricted push is not trusted: its credential may be a
+        deploy key, which acts in the name of the owner.
         """
         if check.side == "base" or not compared:
             return [], True
@@ -203,10 +204,9 @@ class ComparisonJobs:
     async def _was_merged_by_push(
         self, check: CheckMergeability, pull: PullRow, comparison: Comparison
     ) -> bool:
-        """Return whether the push brought the pull request's head at that time to the base.
+        """Return whether the push added the head of the pull request at that time to the base.
 
-        The head branch may have moved since: it may be used for other commits, which the base may contain as
-        well.
+        The head branch may have moved since. It may have other commits now, which the base may contain, too.
         """
         if comparison.head_sha == pull.head_sha:
             return True

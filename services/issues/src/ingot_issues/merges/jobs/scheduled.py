@@ -47,7 +47,7 @@ class ScheduledMerges:
         return PeriodicTask("issues_try_scheduled_merges", TRY_EVERY, self.step)
 
     async def step(self) -> None:
-        """Try the next ``MOST_AT_ONCE`` scheduled merges. After the last one, start from the first."""
+        """Add jobs for the next ``MOST_AT_ONCE`` scheduled merges. After the last merge, start again."""
         async with self._db.read() as db:
             ids = await store.list_ids(db, self._last_id, MOST_AT_ONCE)
         self._last_id = ids[-1] if len(ids) == MOST_AT_ONCE else 0

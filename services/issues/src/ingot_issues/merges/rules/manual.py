@@ -28,9 +28,9 @@ async def record_manual_merge(
 ) -> None:
     """Record a manual merge that was pushed as the commit ``sha`` of the base branch.
 
-    Any commit of the base branch is accepted. After a squash or rebase the head is not among its parents. The
-    caller must be allowed to merge into the branch or, with ``overrides``, to override its rule. Raises
-    NotAllowed, Conflict and MergeRefused like ``saga.merge_pull``, and Invalid.
+    Any commit of the base branch is accepted, because after a squash or rebase the head is not its parent.
+    The caller must be allowed to merge into the branch or, with ``overrides``, to override its rule. Raises
+    Invalid, NotAllowed, Conflict and MergeRefused.
     """
     merges.refuse_ended(pull)
     if not context.repository.allow_manual_merge:

@@ -1,7 +1,7 @@
 """Requirements of branch protection: approvals, no rejections, a head that is up to date.
 
-Reviews are checked at the time of the merge: by the present rule, the present access of their authors, and
-the present changes.
+Reviews are checked at the time of the merge: by the current rule, the current access of their authors, and
+the current changes.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,10 @@ async def refuse_unmet(
 async def list_unmet(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> list[Demand]:
-    """Return all unmet requirements with the name of the rule, for any reader."""
+    """Return all unmet requirements, each with the name of the rule.
+
+    A rule that excludes the caller is an unmet requirement, too.
+    """
     missing = [Demand("outsider", OUTSIDER)] if rule.excludes_caller else []
     missing += await _missing(db, repos, rule, pull, outdated=outdated)
     return [Demand(kind, f"{_prefix(rule)}: {reason}") for kind, reason in missing]
@@ -52,7 +55,7 @@ async def list_unmet(
 async def _missing(
     db: Database, repos: HttpRepos, rule: MergeRule, pull: AnyPull, *, outdated: bool
 ) -> list[Demand]:
-    """Return the requirements that can still be met. Takes two statements and one call to repos."""
+    """Return the unmet requirements that can still be met. Takes two statements and one call to repos."""
     if not rule.rule_name:
         return []
     async with db.read() as reader:
@@ -82,7 +85,7 @@ def _is_official(request: ReviewerRow, official: Official) -> bool:
 
 
 def refuse_outsider(rule: MergeRule) -> None:
-    """Raise MergeRefused if the caller may not merge into the branch, whatever its state."""
+    """Raise MergeRefused if the rule never allows the caller to merge into the branch."""
     if rule.excludes_caller:
         raise MergeRefused(f"{_prefix(rule)}: {OUTSIDER}")
 
@@ -94,7 +97,10 @@ def _prefix(rule: MergeRule) -> str:
 def _missing_reviews(
     rule: MergeRule, decisions: Sequence[DecisionRow], official: Official, pull: AnyPull
 ) -> list[Demand]:
-    """Return missing reviews. Only each person's latest decision counts, and never the author's."""
+    """Return the requirements about reviews that are unmet.
+
+    Only the latest decision of each official reviewer counts, unless it is dismissed or the author's own.
+    """
     latest = {row.author_id: row for row in decisions}
     counting = [
         row

@@ -97,8 +97,8 @@ async def refuse_blocked_merge(db: Executor, repository: Repository, pull: AnyPu
 async def claim_merge(db: Executor, pull: AnyPull, claim: str, *, takes_branch: bool) -> bool:
     """Claim the merge for this request. Return False if it is not possible.
 
-    ``takes_branch``: delete the head branch afterwards. The head, base branch and merge base must equal those
-    of ``pull``, which were checked.
+    ``takes_branch``: delete the head branch afterwards. A claim fails if the head, base branch or merge base
+    no longer equals the checked value in ``pull``.
     """
     return await store.claim_merge(db, pull, claim, LEASE, takes_branch=takes_branch)
 

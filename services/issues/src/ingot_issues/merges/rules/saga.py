@@ -115,7 +115,7 @@ async def _merge(
     options: MergeOptions,
     principal_token: str | None,
 ) -> Merged:
-    """Let repos merge the recorded changes or, if a branch has moved since, the present changes.
+    """Let repos merge the recorded changes or, if a branch has moved since, the current changes.
 
     In a job, a moved head is not merged: the comparison that follows tries the merge again.
     """
@@ -211,7 +211,10 @@ async def _refuse_unmet(
 async def _may_write_to_head(
     repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str | None
 ) -> bool:
-    """Return whether the caller may write to the repository of the head. A job has no token to check."""
+    """Return whether the caller or, in a job, the actor may write to the repository of the head.
+
+    In a job with a restricted actor, only the base repository is writable.
+    """
     if pull.head_repository_id == context.repository.id:
         return True
     try:
@@ -229,7 +232,7 @@ async def _may_write_to_head(
 async def _compare(
     repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str
 ) -> Comparison | None:
-    """Compare the branches now. Return None if the base is deleted."""
+    """Compare the branches now. Return None if a branch is missing."""
     counted = pull.changed_files is not None
     request = Compare(
         base_branch=pull.base_branch,

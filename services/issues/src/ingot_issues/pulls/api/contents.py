@@ -165,11 +165,11 @@ async def list_files(
     base_branch: str = "",
     merge_base: str = "",
 ) -> Response[list[ChangedFile]]:
-    """List changed files of the pull request by path; with `skip-to` from the file of that path on.
+    """List the changed files of a pull request by path. `skip-to` is the path of the first listed file.
 
-    `whitespace` ignores changes of white space: `ignore-all`, `ignore-change` (of its amount) or `ignore-eol`
-    (at the ends of lines). Files without other changes are omitted. With `commit_id`, `base_branch` or
-    `merge_base` the status is 409 unless they are the present values.
+    `whitespace` ignores changes in white space: `ignore-all` all, `ignore-change` changes in its amount,
+    `ignore-eol` changes at line ends. Files without other changes are omitted. The status is 409 if
+    `commit_id`, `base_branch` or `merge_base` is not the current value.
     """
     pull, page = await pull_of(request, index), request.page()
     require_target(pull, commit_id, base_branch, merge_base)

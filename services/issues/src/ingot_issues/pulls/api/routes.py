@@ -45,10 +45,11 @@ NO_HEAD = "the head does not exist"
 
 
 class CreatePullRequestOption(CreateIssueOption, kw_only=True):
-    """A new pull request. ``head`` is ``branch``, or ``owner:branch`` for the fork of that owner.
+    """A new pull request.
 
-    ``allow_maintainer_edit`` has no effect if the caller may not write to the head. Its default is a setting
-    of the repository.
+    `head` is `branch`, `owner:branch` for the fork of that owner, or `owner/repository:branch`.
+    `allow_maintainer_edit` has no effect if the caller may not write to the head. Its default is a setting of
+    the repository.
     """
 
     allow_maintainer_edit: bool | UnsetType = UNSET
@@ -61,7 +62,7 @@ class CreatePullRequestOption(CreateIssueOption, kw_only=True):
 class EditPullRequestOption(EditIssueOption, kw_only=True):
     """A change of a pull request. Absent or empty fields keep their values.
 
-    Only the author may change ``allow_maintainer_edit``, with write access to the head.
+    Only the author may change `allow_maintainer_edit`. Enabling it requires write access to the head.
     """
 
     allow_maintainer_edit: bool | UnsetType = UNSET
@@ -84,7 +85,7 @@ async def list_pulls(
     base_branch: str = "",
     poster: str = "",
 ) -> Response[list[PullRequest]]:
-    """List pull requests in any state unless `state` says otherwise, latest first."""
+    """List pull requests, latest first. All states are listed, unless `state` is given."""
     page = request.page()
     label_ids, label_names = queries.ids_and_names("labels", labels)
     milestone_ids, milestone_titles = queries.ids_and_titles("milestone", milestone)
@@ -251,7 +252,7 @@ def number_and_form(index: str) -> tuple[int, Literal["diff", "patch"] | None]:
 
 
 def require_target(pull: PullDetails, commit_id: str, base_branch: str, merge_base: str) -> None:
-    """Raise Conflict if the changes differ from those that the caller names.
+    """Raise Conflict if a value that the caller names is not the current value.
 
     Empty values are not compared.
     """
@@ -277,7 +278,7 @@ async def text_of(
 async def diff_of_files(
     request: IssuesRequest, pull: PullDetails, files: int, page: int, whitespace: str
 ) -> Response[bytes]:
-    """Return the changes of one page of files."""
+    """Return the changes of one page of files as text. `X-Total-Count` has the number of all files."""
     text, total = await request.components.repos.diff_of_files(
         request.repository_id,
         pull.merge_base,
@@ -299,9 +300,9 @@ async def diff_of_files(
     status_code=201,
 )
 async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequestOption) -> PullRequest:
-    """Change a pull request. Its author and writers may do this.
+    """Change a pull request. Requires the author or write access.
 
-    Only writers may change assignees, labels, milestone and due date.
+    Changes of assignees, labels, milestone and due date require write access.
     """
     pull = await pull_of(request, index)
     data.body = data.body or UNSET
@@ -325,7 +326,7 @@ async def _allowance_of(
 ) -> bool | None:
     """Return the new ``allow_maintainer_edit``, or None if it does not change.
 
-    Raises Denied unless the caller is the author of the pull request and may write to its head.
+    Raises Denied unless the caller is the author. Enabling it requires write access to the head.
     """
     if data.allow_maintainer_edit in (UNSET, pull.allow_maintainer_edit):
         return None
@@ -344,7 +345,7 @@ async def _allowance_of(
 
 
 async def _retarget_of(request: IssuesRequest, pull: PullDetails, base: str) -> Retarget | None:
-    """Return a comparison of the head with another base; None for the present base.
+    """Return the new base with its comparison to the head. Return None if ``base`` is the current base.
 
     Raises Conflict, Invalid or NotFound.
     """

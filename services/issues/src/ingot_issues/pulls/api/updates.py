@@ -29,7 +29,7 @@ async def update_pull(
 ) -> Response[bytes]:
     """Merge the base into the head branch, or rebase the head branch. 409 on a conflict or if the head moved.
 
-    The caller needs write access to the repository of the head. The default style is the repository's.
+    Requires write access to the repository of the head. The base repository sets the default style.
     """
     pull, repository = await pull_of(request, index), request.access.repository
     chosen = _style(style, repository)

@@ -21,7 +21,7 @@ from ingot_issues.repositories.store import counters
 
 
 class HeadJobs:
-    """Sends the visibility of heads to repos."""
+    """Jobs that send the visibility of heads to repos."""
 
     def __init__(self, database: Database, jobs: Jobs, repos: HttpRepos) -> None:
         self._db, self._jobs, self._repos = database, jobs, repos

@@ -42,7 +42,8 @@ class CheckMergeability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     Reasons:
 
     - A push has moved their base or head (``side``) to ``sha``.
-    - The edit of the event ``edit_id`` changes what conflicts. Then the last compared heads are compared.
+    - An edit of the repository, by the event ``edit_id``, changes which of them conflict. The last compared
+      heads are compared again.
     - A pull request was ``reopened``. Both branches may have moved without a comparison.
 
     For a push to the base, ``before`` is the former tip. ``heads`` are heads that earlier pushes had moved
@@ -68,10 +69,10 @@ class Outdated(Exception):
 
 
 async def invalidate(tx: Tx, jobs: Jobs, push: PushReceived) -> None:
-    """After a push to a branch, compare open pull requests with this base or head again.
+    """Compare open pull requests with this base or head again after a push to a branch.
 
-    A pull request with a deleted base branch cannot be merged. With a deleted head branch it can, because
-    repos keeps its commits.
+    A pull request with a deleted base branch cannot be merged. A deleted head branch does not block the
+    merge, because repos keeps its commits.
     """
     branch = push.ref.removeprefix("refs/heads/")
     rows = await store.list_open_on(tx, push.repository.id, branch)
@@ -125,8 +126,8 @@ async def invalidate_after_edit(
     """Compare open pull requests again if the setting for white-space conflicts has changed.
 
     If it was enabled, conflicts may be resolved; if it was disabled, new ones may appear. ``before`` is the
-    copy of the repository, which may already include the edit. So while white space is ignored, each edit
-    compares.
+    copy of the repository, which may already include the edit. So while white space is ignored, the
+    comparison follows each edit.
     """
     repository = edit.repository
     ignored = repository.ignore_whitespace_conflicts
@@ -243,8 +244,8 @@ def may_be_merged_by_push(pull: AnyPull, comparison: Comparison) -> bool:
 
 
 def is_merged_while_closed(pull: AnyPull, comparison: Comparison) -> bool:
-    """Return ``may_be_merged_by_push`` for a closed pull request, whose branch may have other uses now.
+    """Return whether a closed pull request may be merged by a push.
 
-    Therefore the head must equal the last compared head.
+    Its branch may have other uses now, so the head must equal the last compared head.
     """
     return comparison.head_sha == pull.head_sha and may_be_merged_by_push(pull, comparison)

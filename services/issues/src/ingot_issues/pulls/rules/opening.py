@@ -32,9 +32,9 @@ LONGEST_BRANCH = 255
 
 
 class Retarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Another base branch, with its comparison to the head.
+    """A new base branch, with its comparison to the head.
 
-    ``dismisses``: its rule dismisses stale approvals.
+    ``dismisses``: the rule of the new base dismisses stale approvals.
     """
 
     base_branch: str

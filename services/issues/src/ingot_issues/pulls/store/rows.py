@@ -135,7 +135,7 @@ async def list_open_on(db: Executor, repository_id: int, branch: str) -> Sequenc
 
 
 async def list_open_into(db: Executor, repository_id: int, *, mergeable: bool) -> Sequence[ComparedRow]:
-    """Return open pull requests of a repository by the result of their last comparison: mergeable or not."""
+    """Return open pull requests of a repository that are, or are not, mergeable by their last comparison."""
     statement = (
         select(pull, issue.c.repository_id)
         .join(issue, issue.c.id == pull.c.issue_id)
@@ -165,7 +165,7 @@ async def is_head_of_another(db: Executor, pull_id: int, head_repository_id: int
 
 
 async def move_base(db: Executor, pull_id: int, base_branch: str, comparison: Comparison) -> bool:
-    """Save another base branch and its comparison. Return False during a merge."""
+    """Save a new base branch and its comparison. Return False during or after a merge."""
     free = or_(pull.c.merge_claimed_until.is_(None), pull.c.merge_claimed_until < now())
     statement = update(pull).where(pull.c.id == pull_id, pull.c.merged.is_(False), free)
     values = {"base_branch": base_branch, **_compared_values(comparison)}
@@ -259,7 +259,10 @@ async def claim_merge(
 
 
 async def release_merge(db: Executor, pull_id: int, claim: str, *, takes_branch: bool | None = None) -> None:
-    """Release a claim. ``takes_branch`` replaces the claimed value; None if repos may have merged."""
+    """Release a claim. ``takes_branch`` replaces the claimed value.
+
+    None does not change it, because repos may have merged.
+    """
     values: dict[str, object] = {"merge_claim": None, "merge_claimed_until": None}
     if takes_branch is not None:
         values["takes_branch"] = takes_branch
