@@ -43,7 +43,7 @@ class EditMilestoneOption(msgspec.Struct, kw_only=True):
     deadline: datetime | UnsetType = UNSET
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields to change, by their names in ``rules.edit_milestone``."""
+        """Return the fields to change, as ``rules.edit_milestone`` takes them."""
         fields = set_fields(self)
         if "state" in fields:
             fields["state"] = State(fields["state"])

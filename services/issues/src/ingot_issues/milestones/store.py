@@ -76,7 +76,7 @@ _BY_IDS = PreparedQuery(select(milestone).where(any_of(milestone.c.id, "ids")), 
 def contains_issue(
     repository_id: int | None, ids: Sequence[int], titles: Sequence[str]
 ) -> ColumnElement[bool]:
-    """Return the condition for issues in a milestone with one of those ids or titles.
+    """Return the condition for issues in a milestone with one of these ids or titles.
 
     With ``repository_id`` None, milestones of any repository match.
     """
@@ -105,7 +105,7 @@ async def get(db: Executor, repository_id: int, milestone_id: int) -> MilestoneR
 
 
 async def get_by_title(db: Executor, repository_id: int, title: str) -> MilestoneRow | None:
-    """Return the milestone of that title, in any letter case; the oldest if there are several."""
+    """Return the milestone with that title in any letter case, or None. Of several, return the oldest."""
     statement = select(milestone).where(
         milestone.c.repository_id == repository_id, func.lower(milestone.c.title) == title.lower()
     )
@@ -137,7 +137,10 @@ def _listed(filters: tuple[str, ...], newest_first: bool) -> PreparedPage[Listed
 async def list_page(
     db: Executor, repository_id: int, page: Slice, *, state: StateFilter, title: str, newest_first: bool
 ) -> tuple[Sequence[MilestoneRow], int]:
-    """Return a page of a repository's milestones, oldest or newest first, and their number."""
+    """Return a page of a repository's milestones, oldest or newest first, and their number.
+
+    ``title`` is a part of the titles; empty for all.
+    """
     filters = {
         "state": "" if state == StateFilter.ALL else state.value,
         "title": pattern_of(title) if title else "",

@@ -1,4 +1,4 @@
-"""Events of other services that people are notified of by mail alone."""
+"""Events of other services that cause mails, but no notifications."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from ingot_issues.repositories.rules.announcements import emit
 
 
 async def notify_of_failed_check(tx: Tx, event: StatusCreated, _envelope: Envelope) -> None:
-    """Announce a failed check to the authors of open pull requests whose head is its commit.
+    """Announce a failed check to the authors of open pull requests whose head is the checked commit.
 
     An author who has unsubscribed gets nothing. mail sends one mail for all checks of a head.
     """

@@ -60,7 +60,7 @@ async def get_notice(
 
 
 async def _text(db: Executor, issue: IssueRow, comment: int, review: int, reply: int) -> str:
-    """Return the present text of the comment, review or issue. Raises NotFound if it was deleted."""
+    """Return the current text of the comment, review or issue. Raises NotFound if it was deleted."""
     if comment:
         rows = [row for row in await comments.list_by_id(db, [comment]) if row.issue_id == issue.id]
         if not rows:

@@ -48,10 +48,10 @@ async def _texts(db: Executor, job: Notify) -> list[str]:
 async def recipients(
     db: Executor, job: Notify, watcher_ids: Sequence[int], named_ids: Collection[int]
 ) -> Mapping[int, NoticeReason]:
-    """Return participants of the issue, mentioned people and watchers, each with the reason.
+    """Return the ids of people to notify, each with the reason.
 
-    The actor is not included. ``named_ids`` are the mentioned people. Above MOST_PEOPLE some watchers are
-    omitted.
+    They are participants of the issue, mentioned people (``named_ids``) and watchers, without the actor.
+    Above MOST_PEOPLE some watchers are omitted. After an edit, only newly mentioned people are notified.
     """
     if job.is_edited:
         new_ids = {*named_ids} - await mention_rows.list_ids(db, job.issue_id)
@@ -69,7 +69,7 @@ async def recipients(
 
 
 def announce_people(tx: Tx, job: Notify, reasons: Mapping[int, NoticeReason]) -> None:
-    """Announce who was notified and why, for mail. The actor is announced as well, as "own"."""
+    """Announce who was notified and why, for mail. The actor is announced as "own", except after an edit."""
     people = [
         NotifiedPerson(account_id=account_id, reason=reason) for account_id, reason in sorted(reasons.items())
     ]

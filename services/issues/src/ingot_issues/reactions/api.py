@@ -94,7 +94,7 @@ async def _remove(request: IssuesRequest, issue_id: int, comment_id: int | None,
 
 
 async def _open_conversation(request: IssuesRequest, issue_id: int) -> IssueRow:
-    """Return the issue. Raises Denied if it is locked, except for writers."""
+    """Return the issue. Raises NotFound, and Denied if it is locked and the caller may not write."""
     async with request.db.read() as db:
         issue = await issue_rows.get_by_id(db, issue_id)
     if issue is None:
@@ -255,7 +255,7 @@ async def count_reactions(request: IssuesRequest, index: int) -> Response[list[R
 async def counts_of(
     request: IssuesRequest, issue_id: int, page: Page | None = None
 ) -> tuple[list[ReactionCount], int]:
-    """Return a page of the counted reactions to an issue, or all of them; and how many there are."""
+    """Return a page of reaction counts of an issue, and their number. Without ``page`` return all."""
     async with request.db.read() as db:
         rows, total = await store.count_of_issue(db, issue_id, viewer_id=request.principal.id, page=page)
     return [ReactionCount(row.comment_id, row.content, row.count, bool(row.own)) for row in rows], total

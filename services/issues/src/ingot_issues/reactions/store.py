@@ -112,7 +112,7 @@ async def list_of(
 ) -> tuple[Sequence[NumberedReactionRow], int]:
     """Return a page of the reactions to these issues and comments, the oldest first, and their number.
 
-    ``kinds`` has False for issues, and True for pull requests: others are left out.
+    ``kinds`` selects issues (False) and pull requests (True).
     """
     of_issues = issue.c.number.in_(numbers) & reaction.c.comment_id.is_(None)
     statement = (

@@ -54,7 +54,7 @@ async def list_subscriptions(request: IssuesRequest, index: int) -> Response[lis
     tags=["issue"],
 )
 async def check_subscription(request: IssuesRequest, index: int) -> WatchInfo:
-    """Return the caller's subscription to an issue. Answers 404 if the caller is not subscribed."""
+    """Return the caller's subscription to an issue. Participants are subscribed, too."""
     issue = await issue_of(request, index)
     async with request.db.read() as db:
         row = await store.get(db, issue.id, request.principal.id)
@@ -79,7 +79,10 @@ async def check_subscription(request: IssuesRequest, index: int) -> WatchInfo:
     responses=UNCHANGED,
 )
 async def subscribe(request: IssuesRequest, index: int, user: str) -> Response[None]:
-    """Subscribe the caller or, for a site administrator, any user to an issue. 200 if already subscribed."""
+    """Subscribe the caller to an issue. The status is 200 if already subscribed.
+
+    Site administrators can subscribe any user who may read the repository.
+    """
     return await _save(request, await issue_of(request, index), user, subscribed=True)
 
 
@@ -92,14 +95,17 @@ async def subscribe(request: IssuesRequest, index: int, user: str) -> Response[N
     responses=UNCHANGED,
 )
 async def unsubscribe(request: IssuesRequest, index: int, user: str) -> Response[None]:
-    """Unsubscribe the caller or, for a site administrator, any user. 200 if not subscribed."""
+    """Unsubscribe the caller from an issue. The status is 200 if not subscribed.
+
+    Site administrators can unsubscribe any user who may read the repository.
+    """
     return await _save(request, await issue_of(request, index), user, subscribed=False)
 
 
 async def _save(
     request: IssuesRequest, issue: IssueDetails, user: str, *, subscribed: bool
 ) -> Response[None]:
-    """Save the subscription. The status is 201 if it is new, else 200. Raises Denied or NotFound."""
+    """Save the subscription. The status is 201 if it changes, else 200. Raises Denied or NotFound."""
     account_id = await _subscriber_id(request, queries.storable(user))
     context = await request.context()
     async with request.db.transaction() as tx:

@@ -51,7 +51,7 @@ class NotificationSubject(msgspec.Struct):
 class NotificationThread(msgspec.Struct):
     """A notification thread: all notifications of a person about one issue or pull request.
 
-    `reason` is that of the latest event: `mentioned`, `requested` (assigned, or asked for a review),
+    `reason` is the reason for the latest event: `mentioned`, `requested` (as assignee or reviewer),
     `participating` or `watching`. It is empty for an event of an older release.
     """
 
@@ -184,7 +184,7 @@ async def _mark(
     last_read_at: str,
     thread_ids: Sequence[int] = (),
 ) -> Response[list[NotificationThread]]:
-    """Change the status of threads. The response has the first of the changed threads."""
+    """Change the status of threads. Return at most MOST_ANSWERED of the changed threads."""
     status = _status("to-status", to_status or NotificationStatus.READ)
     filters = ThreadFilter(
         account_id=request.principal.id,

@@ -37,7 +37,7 @@ def _size(answer: _Answer) -> int:
 
 
 class Watchers:
-    """Watchers of repositories. The least recently used entry is evicted first."""
+    """A cache of the watchers of repositories. The least recently used entry is evicted first."""
 
     def __init__(self, repos: HttpRepos, *, clock: Callable[[], datetime] = now, room: int = ROOM) -> None:
         self._repos, self._clock = repos, clock
@@ -45,10 +45,10 @@ class Watchers:
         self._locks = WeakValueDictionary[int, asyncio.Lock]()
 
     async def ids(self, repository_id: int, at: datetime) -> Sequence[int]:
-        """Return the watchers of a repository for an event at this time on another process's clock.
+        """Return the ids of the watchers of a repository for an event.
 
-        A response is valid for all events before its call, on any clock. It is also valid for earlier calls
-        of this method.
+        ``at`` is the time of the event on another process's clock. A cached response is used if its request was
+        sent after the event, on any clock. A response to a request sent after this call is used as well.
         """
         called = time.monotonic()
         async with self._locks.setdefault(repository_id, asyncio.Lock()):

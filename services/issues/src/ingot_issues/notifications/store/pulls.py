@@ -24,9 +24,9 @@ class HeadRow(TypedRow):
 
 
 async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Sequence[PullAtRow]:
-    """Return the first open pull requests of a repository with that head, with their authors.
+    """Return at most MOST open pull requests of a repository with that head, with their authors.
 
-    A pull request may not be compared yet since the push of its head. Placeholders of people are no authors.
+    The last pushed head counts, even if it is not compared yet. Authors that are placeholders are omitted.
     """
     # Checks can fail before the comparison with the pushed head.
     empty: ColumnElement[str] = literal_column("''")  # written out: an index leaves it out
@@ -44,7 +44,10 @@ async def list_open_at(db: Executor, repository_id: int, head_sha: str) -> Seque
 
 
 async def get_head(db: Executor, issue_id: int) -> str:
-    """Return the last pushed head of a pull request, which it may not be compared with yet; or ""."""
+    """Return the last pushed head of a pull request, even if it is not compared yet.
+
+    Empty if the pull request does not exist.
+    """
     statement = select(pull.c.head_tip, pull.c.head_sha).where(pull.c.issue_id == issue_id)
     row = await fetch_first(db, statement, HeadRow)
     return (row.head_tip or row.head_sha) if row is not None else ""

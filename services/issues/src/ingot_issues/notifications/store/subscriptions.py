@@ -120,7 +120,7 @@ async def list_page(db: Executor, issue_id: int, page: Slice) -> tuple[Sequence[
 
 
 async def without_unsubscribed(db: Executor, issue_id: int, account_ids: Collection[int]) -> set[int]:
-    """Return those ``account_ids`` that have not unsubscribed from the issue."""
+    """Return the members of ``account_ids`` that have not unsubscribed from the issue."""
     if not account_ids:
         return set()
     unwilling = await _UNSUBSCRIBED.all(db, issue_id=issue_id, ids=list(account_ids))
@@ -130,7 +130,7 @@ async def without_unsubscribed(db: Executor, issue_id: int, account_ids: Collect
 async def list_subscriptions_of(
     db: Executor, issue_id: int, account_ids: Collection[int]
 ) -> tuple[set[int], set[int]]:
-    """Return the subscribers of an issue, and those of ``account_ids`` that have unsubscribed."""
+    """Return the subscribers of an issue, and the members of ``account_ids`` that have unsubscribed."""
     rows = await _CHOICES.all(db, issue_id=issue_id, ids=list(account_ids))
     return (
         {row.account_id for row in rows if row.is_subscribed},

@@ -173,7 +173,7 @@ async def save(
 ) -> None:
     """Notify people, by id with the reason, of an event of an issue. A pinned thread stays pinned.
 
-    The reason is that of the latest event.
+    The reason of the latest event replaces earlier ones.
     """
     if not reasons:
         return
@@ -217,7 +217,7 @@ _REPOSITORIES_WITHOUT_READ = PreparedQuery(_OWN.where(_IS_NOT_READ).distinct(), 
 async def list_repositories(
     db: Executor, account_id: int, statuses: Collection[NotificationStatus]
 ) -> list[int]:
-    """Return the repositories of threads with one of ``statuses``. It may return other repositories, too."""
+    """Return the ids of repositories with threads of one of ``statuses``, and maybe of others."""
     has_read = NotificationStatus.READ in statuses
     query = _REPOSITORIES if has_read else _REPOSITORIES_WITHOUT_READ
     return [row.repository_id for row in await query.all(db, account=account_id)]
@@ -310,12 +310,12 @@ async def list_page(db: Executor, filters: ThreadFilter, page: Slice) -> tuple[S
 
 
 async def count(db: Executor, filters: ThreadFilter) -> int:
-    """Count the threads."""
+    """Return the number of threads that match."""
     return await _statements(filters.shape).page.count(db, **filters.values)
 
 
 async def list_by_ids(db: Executor, filters: ThreadFilter, ids: Collection[int]) -> Sequence[ThreadRow]:
-    """Return the present state of these threads, the latest first."""
+    """Return the current state of these threads, the latest first."""
     anything = msgspec.structs.replace(filters, statuses=list(NotificationStatus), since=None, before=None)
     return await _statements(anything.shape).named.all(db, **anything.values, ids=list(ids))
 
