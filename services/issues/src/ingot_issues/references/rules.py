@@ -1,8 +1,8 @@
 """References to issues: ``#3`` and ``owner/name#3`` in issues, comments, pull requests and commits.
 
 A reference within the repository is added to the timeline at once. A reference to another repository is a
-job. The job first asks repos if the author may read that repository. The user who merged or pushed must be
-able to, as well.
+job. The job first asks repos if the author may read that repository. The user who merged or pushed needs
+the same right.
 """
 
 import hashlib
@@ -83,8 +83,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class AddReference(msgspec.Struct, frozen=True, kw_only=True):
     """A job that adds a reference to the timeline of an issue in another repository.
 
-    ``act``: close or reopen the issue, too. The actor and the ``authors`` of the text must have the right to
-    do so. The actor may only have merged or pushed.
+    ``act``: close or reopen the issue, too. The actor and the ``authors`` of the text need the right to do
+    so. The actor may only have merged or pushed the text.
     """
 
     source: Source
@@ -95,7 +95,7 @@ class AddReference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(text: str) -> list[Reference]:
-    """Return the references of a plain text, one for each issue."""
+    """Return at most MOST references of a plain text, one for each issue."""
     references: dict[tuple[str, int], Reference] = {}
     for match in _REFERENCE.finditer(text):
         action = Action.CLOSES if match["closes"] else Action.REOPENS if match["reopens"] else Action.NONE
@@ -123,9 +123,9 @@ async def add_all(
     references: Iterable[Reference],
     authors: Collection[int] = (),
 ) -> None:
-    """Add references of a text in the repository of ``context``, which is locked.
+    """Add references of a text to timelines. The repository of ``context`` must be locked.
 
-    ``authors`` wrote the text, alone or together with the actor.
+    ``authors`` wrote the text, alone or together with the actor. References to other repositories get jobs.
     """
     for reference in references:
         if not is_own(context, reference):
@@ -142,7 +142,7 @@ def is_own(context: RepositoryContext, reference: Reference) -> bool:
 
 
 async def _add(tx: Tx, context: RepositoryContext, target: IssueRow, source: Source, action: Action) -> None:
-    """Add the reference to the timeline of ``target``, unless it is already there."""
+    """Add the reference to the timeline of ``target``, unless it exists or the issue refers to itself."""
     if target.id == source.issue_id:
         return
     if await timeline.has_reference(tx, target.id, source.kind, source.columns):
@@ -173,9 +173,9 @@ async def add_to_other_repository(
 async def receive(
     tx: Tx, context: RepositoryContext, accesses: Mapping[int, RepositoryAccess], job: AddReference
 ) -> IssueRow | None:
-    """Add a reference from another repository. Return the issue if it is to be closed or reopened.
+    """Add a reference from another repository. Return the issue if it must be closed or reopened.
 
-    ``accesses`` are those of the actor and the authors, who all need the right to close or reopen it.
+    ``accesses`` has the access of the actor and the authors. All of them need the right to close it.
     """
     if context.repository.archived or not await counters.lock(tx, context.repository.id):
         return None
@@ -191,7 +191,10 @@ async def receive(
 
 
 async def references_of(title: str, body: str) -> list[Reference]:
-    """Return the references of an issue or pull request. Call this before the repository is locked."""
+    """Return the references of an issue or pull request.
+
+    Call this before the repository is locked. Raises Unavailable.
+    """
     if "#" not in title and "#" not in body:
         return []
     return await find_in_markdown(f"{title}\n\n{body}")

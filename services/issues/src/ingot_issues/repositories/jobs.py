@@ -1,4 +1,4 @@
-"""Announces counts of open issues: once per repository for all changes within a second."""
+"""A loop that announces counts of open issues: once per repository for all changes within a second."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ class OpenCountsAnnouncer:
                 await asyncio.sleep(INTERVAL_SECONDS)
 
     async def step(self) -> int:
-        """Announce changed counts. Return the number of repositories."""
+        """Announce at most MOST_REPOSITORIES changed counts. Return their number."""
         async with self._db.read() as db:
             changed = await counters.list_changed(db, MOST_REPOSITORIES)
         announced = 0

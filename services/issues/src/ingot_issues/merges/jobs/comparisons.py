@@ -181,8 +181,8 @@ class ComparisonJobs:
     ) -> tuple[list[int], bool]:
         """Return ids of pull requests whose heads differ from scheduled merges, and if the push is trusted.
 
-        No heads differ after a push to the base, because its pusher did not move them. A push is trusted if no
-        heads differ, or if the pusher may merge. A restricted push is not trusted: its credential may be a
+        No heads differ after a push to the base, because its pusher did not move them. A push is trusted if
+        no heads differ, or if the pusher may merge. A restricted push is not trusted: its credential may be a
         deploy key, which acts in the name of the owner.
         """
         if check.side == "base" or not compared:

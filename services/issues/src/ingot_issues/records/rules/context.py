@@ -19,8 +19,8 @@ class RepositoryContext:
     """A repository and the actor, whose account is copied here.
 
     ``restricted``: the actor's token is restricted to some repositories, so their actions have no effect in
-    others. ``writes_issues``: the actor may write issues here, which access to the code does not include;
-    None if unknown.
+    others. ``writes_issues``: the actor may write issues here, which access to the code does not include. It
+    is None if unknown.
     """
 
     repository: Repository

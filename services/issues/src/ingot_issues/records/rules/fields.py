@@ -14,10 +14,7 @@ def clean_title(title: str) -> str:
 
 
 def due(moment: datetime | None) -> datetime | None:
-    """Return ``moment`` in UTC.
-
-    Some clients send the first or the last possible year for no date. The result is then None.
-    """
+    """Return ``moment`` in UTC; None for the year 1 or 9999, which some clients send for no date."""
     if moment is None or not 1 < moment.year < 9999:
         return None
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

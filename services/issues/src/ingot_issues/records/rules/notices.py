@@ -18,11 +18,11 @@ MOST_PEOPLE = 500
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that notifies people of an action of the actor. ``comment_id`` is 0 if it was not a comment.
+    """A job that notifies people of an action of the actor.
 
-    ``review_id``: it was a review or, with ``reply_id``, a reply to one of its comments. ``is_opened``: it
-    was opened with a text that may mention people. ``is_edited``: only newly mentioned people are notified.
-    ``also`` are people who are not participants yet.
+    ``comment_id`` is 0 if the action is no comment. ``review_id``: it is a review or, with ``reply_id``, a
+    reply to one of its comments. ``is_opened``: an issue was opened with a text that may mention people.
+    ``is_edited``: only newly mentioned people are notified. ``also`` are people who are no participants yet.
     """
 
     repository_id: int

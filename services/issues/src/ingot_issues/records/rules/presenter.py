@@ -12,7 +12,7 @@ from ingot_issues.repositories.store.copies import CALLER_FIELDS
 
 
 class Numbered(Protocol):
-    """An issue, or a row of an issue: its number, and whether it is a pull request."""
+    """An issue, or a row of an issue, that has its number and ``is_pull``."""
 
     @property
     def number(self) -> int: ...
@@ -22,9 +22,9 @@ class Numbered(Protocol):
 
 
 class Presenter:
-    """Presents people and repositories. ``root`` is the public URL with a slash at the end.
+    """A presenter of people and repositories. ``root`` is the public URL with a slash at the end.
 
-    ``show_email`` False omits the e-mail addresses of people.
+    Without ``show_email`` the e-mail addresses of people are omitted.
     """
 
     def __init__(self, public_url: str, *, show_email: bool = True) -> None:

@@ -14,5 +14,5 @@ class ReviewTarget(NamedTuple):
 
 
 def present_target(pull: AnyPull) -> ReviewTarget:
-    """Return the changes that a merge would bring now."""
+    """Return the changes that a merge would make now."""
     return ReviewTarget(pull.head_sha, pull.base_branch, pull.merge_base)

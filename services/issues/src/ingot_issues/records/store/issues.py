@@ -1,6 +1,6 @@
 """SQL for the rows of issues and pull requests, for decisions and changes.
 
-``issues.store.details`` reads the fields for responses. ``pulls.store`` changes fields of pull requests only.
+``issues.store.details`` reads the fields for responses. ``pulls.store`` changes the columns of ``pull``.
 """
 
 from collections.abc import Sequence
@@ -194,7 +194,7 @@ async def get_pull_by_id(db: Executor, issue_id: int) -> PullRow | None:
 
 
 async def list_open_pulls(db: Executor, ids: Sequence[int]) -> Sequence[PullRow]:
-    """Return those of these pull requests that are open. ``ids`` are ids of issues."""
+    """Return the open pull requests among these issues, by id."""
     statement = _PULLS.where(issue.c.id.in_(ids), issue.c.state == State.OPEN).order_by(issue.c.id)
     return await fetch_all(db, statement, PullRow)
 
@@ -203,7 +203,7 @@ _CHANGE = update(issue).where(_HAS_ID)
 
 
 async def change(db: Executor, issue_id: int, values: dict[str, object] | None = None) -> None:
-    """Update an issue, and its time of the last update."""
+    """Update an issue, and set its ``updated_at`` to now."""
     await db.execute(_CHANGE, {"issue_id": issue_id, "updated_at": now(), **(values or {})})
 
 

@@ -12,7 +12,7 @@ from ingot_issues.records.store.tables import issue, pull
 
 
 class Branches(NamedTuple):
-    """The branches of a pull request: repository and name of the head, and name of the base."""
+    """The branches of a pull request: name of the base, and repository and name of the head."""
 
     base_branch: str
     head_repository_id: int
@@ -20,7 +20,7 @@ class Branches(NamedTuple):
 
 
 async def get_open_duplicate(db: Executor, repository_id: int, branches: Branches) -> int | None:
-    """Return the number of the open pull request between these branches."""
+    """Return the number of the open pull request between these branches, or None."""
     statement = (
         select(issue.c.number)
         .join(pull, pull.c.issue_id == issue.c.id)

@@ -1,7 +1,7 @@
 """Tables of issues, pull requests and timelines.
 
 A pull request is an issue with a row in ``pull``. Both take their numbers from the same row of ``counter``. A
-row of ``comment`` is a comment or another row of a timeline; ``kind`` tells which (``timeline.CommentKind``).
+row of ``comment`` is a comment or another row of a timeline, by its ``kind`` (``timeline.CommentKind``).
 """
 
 from sqlalchemy import (

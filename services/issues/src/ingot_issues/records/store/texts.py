@@ -4,7 +4,7 @@ Words in quotation marks are a phrase. By relevance, issues with all words in th
 
 On PostgreSQL the texts have trigram indexes (pg_trgm), which also include the repository (btree_gin). The
 text is a literal in the statement, since the planner must know whether it is rare or common. For a rare text
-it uses the index. For a common one it scans from the newest issue on.
+it uses the index. For a common text it scans issues, the latest first.
 
 On SQLite the virtual tables ``issue_trigrams`` and ``comment_trigrams`` (FTS5) find the candidates. They
 contain all repositories, so a repository with few texts is searched without them.
@@ -58,7 +58,7 @@ FEW = 500
 
 
 class _SizeRow(TypedRow):
-    """The numbers of issues and comments of a repository, up to FEW."""
+    """The number of all issues of a repository, and the number of its comments, up to FEW + 1."""
 
     issues: int
     comments: int
@@ -82,7 +82,10 @@ _SIZE = PreparedQuery(
 
 
 async def uses_index(db: Executor, repository_id: int) -> bool:
-    """Return whether a search in one repository uses the text indexes. On PostgreSQL the planner decides."""
+    """Return whether a search in one repository uses the text indexes.
+
+    On PostgreSQL this is always True, and the planner decides.
+    """
     if db.dialect_name != "sqlite":
         return True
     size = await _SIZE.first(db, repository_id=repository_id)
@@ -144,16 +147,16 @@ def words_of(text: str) -> list[str]:
 
 
 def contains_text(text: str, repository_ids: Collection[int], *, indexed: bool = True) -> ColumnElement[bool]:
-    """Return the condition for issues of these repositories with each word of ``text`` in a text.
+    """Return the condition for issues of these repositories with each word of ``text``.
 
-    ``indexed`` False: SQLite scans all texts.
+    A word may be in the title, the body or a comment. Without ``indexed``, SQLite scans all texts.
     """
     words = enumerate(words_of(text))
     return and_(*(_contains_word(word, number, repository_ids, indexed=indexed) for number, word in words))
 
 
 def relevance(text: str) -> ColumnElement[int]:
-    """Return the sort key of matching issues: those with each word in the title come first."""
+    """Return a sort key of matching issues. Issues with each word in the title come first."""
     words = enumerate(words_of(text))
     return case((and_(*(_has(issue.c.title, word, number) for number, word in words)), 0), else_=1)
 

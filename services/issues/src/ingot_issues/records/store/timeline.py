@@ -1,4 +1,4 @@
-"""SQL for the timelines of issues. A comment is also a row of a timeline; ``kind`` tells them apart."""
+"""SQL for the timelines of issues. Comments are rows of a timeline, too, with their own ``kind``."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ from ingot_issues.records.store.tables import comment, issue
 class CommentKind(IntEnum):
     """The kind of a row of a timeline.
 
-    The numbers are the codes of Gitea, whose other codes Ingot does not have.
+    The numbers are the codes of Gitea. Ingot does not have the other codes of Gitea.
     """
 
     COMMENT = 0
@@ -139,7 +139,10 @@ async def add(
 
 @lru_cache(maxsize=16)
 def _reference(columns: tuple[tuple[str, bool], ...]) -> PreparedQuery[CommentIdRow]:
-    """Prepare a search for a row with these columns. PostgreSQL has no index for "equal or both null"."""
+    """Prepare a search for a row with these columns. The bool is True for null.
+
+    PostgreSQL has no index for "equal or both null", so each combination has a statement.
+    """
     where = [
         comment.c[name].is_(None)
         if is_null
@@ -180,7 +183,7 @@ async def was_head(db: Executor, issue_id: int, sha: str) -> bool:
 
 
 class CommentKeyRow(TypedRow):
-    """A row of a timeline: its repository and issue, and its author."""
+    """A row of a timeline: its issue, author and kind."""
 
     id: int
     issue_id: int
@@ -199,13 +202,13 @@ async def get_key(db: Executor, repository_id: int, comment_id: int) -> CommentK
 
 
 async def remove_references(db: Executor, comment_id: int) -> None:
-    """Delete the references of a comment in timelines."""
+    """Delete the rows of timelines that refer to a comment."""
     referring = comment.c.ref_comment_id == comment_id
     await _remove_in_order(db, referring & comment.c.ref_repository_id.is_not(None))
 
 
 async def remove_of_issue(db: Executor, issue_id: int) -> None:
-    """Delete the comments of an issue, and its references in timelines."""
+    """Delete the timeline of an issue, and the rows of other timelines that refer to it."""
     refers = comment.c.ref_repository_id.is_not(None)
     await _remove_in_order(
         db, (comment.c.issue_id == issue_id) | ((comment.c.ref_issue_id == issue_id) & refers)
@@ -213,7 +216,7 @@ async def remove_of_issue(db: Executor, issue_id: int) -> None:
 
 
 async def remove_all(db: Executor, repository_id: int) -> None:
-    """Delete the comments of a repository, and its references in timelines of other repositories."""
+    """Delete the timelines of a repository, and the rows of other timelines that refer to it."""
     referring = comment.c.ref_repository_id == repository_id
     await _remove_in_order(db, (comment.c.repository_id == repository_id) | referring)
 

@@ -88,10 +88,10 @@ def _fit(value: str | int | list[Any] | msgspec.Struct, room: int, remainder: Re
 
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, int, int], ...]:
-    """Return the fields that may be too large, as name, bytes and items.
+    """Return the fields that may be too large: name, limit in bytes, and limit of items.
 
-    Bytes 0: the limit of the surrounding value applies. Items 0: the field is not a list. `ingot_contracts`
-    declares the budgets next to each field.
+    Bytes 0: the limit of the surrounding value applies. Items 0: the number of items is not limited.
+    `ingot_contracts` declares the limits next to each field.
     """
     described, fields = cast("inspect.StructType", inspect.type_info(kind)), []
     for field in described.fields:

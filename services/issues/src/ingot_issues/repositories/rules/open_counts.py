@@ -7,7 +7,7 @@ from ingot_issues.repositories.store import counters
 
 
 async def announce_open_counts(tx: Tx, repository_id: int) -> bool:
-    """Announce the counts of a repository, unless they were announced since their last change."""
+    """Announce the counts of a repository. Return False if they have not changed since."""
     row = await counters.take_changed(tx, repository_id)
     if row is None:
         return False

@@ -75,7 +75,7 @@ async def add_missing(db: Executor, view: Repository) -> None:
 
 @cache
 def _renewal(names: tuple[str, ...]) -> PreparedWrite:
-    """Prepare the update for a push, with or without the parent."""
+    """Prepare the update of a copy, with or without the column of the parent."""
     new = {name: bindparam(f"new_{name}", type_=repository.c[name].type) for name in names}
     return PreparedWrite(
         update(repository).where(repository.c.id == bindparam("of", type_=BigId)).values(new)

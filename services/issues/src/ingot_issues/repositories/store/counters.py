@@ -35,8 +35,8 @@ _LOCK = PreparedQuery(select(counter.c.gone).where(_OF_REPOSITORY).with_for_upda
 async def lock(tx: Tx, repository_id: int) -> bool:
     """Block other writers of the repository until the transaction ends. Return False if it is deleted.
 
-    Every transaction that writes to a repository begins with this lock. So numbers, counts and events of a
-    repository have the order of its commits.
+    Every transaction that writes to a repository begins with this lock. So its numbers, counts and events
+    have the order of commits.
     """
     if repository_id in tx.locked:
         return True
@@ -81,7 +81,7 @@ _CHANGED = select(counter.c.repository_id).where(counter.c.untold)
 
 
 async def list_changed(db: Executor, limit: int) -> list[int]:
-    """Return repositories whose counts have changed since their last announcement."""
+    """Return the ids of repositories whose counts have changed since their last announcement."""
     return list((await db.execute(_CHANGED.limit(limit))).scalars())
 
 
@@ -94,7 +94,10 @@ _TAKE_CHANGED = (
 
 
 async def take_changed(db: Executor, repository_id: int) -> OpenCountsRow | None:
-    """Return the counts of a repository to announce; None if another transaction announces them."""
+    """Mark the changed counts of a repository as announced, and return them.
+
+    Return None if there is no change, or if another transaction announces it.
+    """
     return await fetch_first(db, _TAKE_CHANGED, OpenCountsRow, repository=repository_id)
 
 
@@ -140,7 +143,7 @@ _TAKE_NUMBER = {False: _take_number("open_issues"), True: _take_number("open_pul
 
 
 async def take_number(db: Executor, repository_id: int, *, is_pull: bool) -> int | None:
-    """Return the next number of a repository for an open issue or pull request; None if it is deleted.
+    """Return the number of a new open issue or pull request, and count it. Return None without a repository.
 
     Blocks other writers of the repository, like ``counters.lock``.
     """

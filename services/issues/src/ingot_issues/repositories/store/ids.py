@@ -21,7 +21,7 @@ class RepositoryIdRow(TypedRow):
 
 
 class _Ids(TypeDecorator[Collection[int]]):
-    """An array literal in PostgreSQL, JSON in SQLite."""
+    """A literal of ids: an array in PostgreSQL, JSON in SQLite."""
 
     impl = String
     cache_ok = True
@@ -32,7 +32,7 @@ class _Ids(TypeDecorator[Collection[int]]):
 
 
 def is_among(column: ColumnElement[Any], ids: Collection[int]) -> any_of:
-    """True if ``column`` is one of ``ids``."""
+    """Return the condition that ``column`` is one of ``ids``."""
     return any_of(column, bindparam(None, ids, type_=_Ids(), unique=True, literal_execute=True))
 
 
@@ -44,7 +44,7 @@ def of_units(
 ) -> list[ColumnElement[bool]]:
     """Return the condition for issues outside ``without_issues`` and pull requests outside ``without_pulls``.
 
-    Both are sets of repositories. They are usually empty, so most statements have no condition.
+    Both are ids of repositories. They are usually empty, so most statements have no condition.
     """
     where: list[ColumnElement[bool]] = []
     if without_issues:
