@@ -51,7 +51,7 @@ class ReviewRow(TypedRow):
 
 
 class ReviewCommentRow(TypedRow):
-    """A comment on a line: of the old file if ``old_position`` is not 0, else of the new one."""
+    """A comment on a line of the old file if ``old_position`` is not 0, else of the new file."""
 
     id: int
     review_id: int
@@ -120,7 +120,7 @@ async def add(
     official: bool = False,
     team_id: int | None = None,
 ) -> int:
-    """Insert a review without text, and return its id. ``author_id`` 0: a request to the team.
+    """Insert a review without text, and return its id. ``author_id`` is 0 in a request to a team.
 
     ``target`` has the commit, the base branch and the merge base.
     """
@@ -145,7 +145,7 @@ async def get(db: Executor, issue_id: int, review_id: int) -> ReviewRow | None:
 
 
 async def get_pending_id(db: Executor, issue_id: int, author_id: int) -> int | None:
-    """Return the id of the pending review of a person."""
+    """Return the id of the pending review of a person, or None."""
     statement = select(review.c.id).where(
         review.c.issue_id == issue_id,
         review.c.author_id == author_id,
@@ -203,7 +203,7 @@ async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
 async def dismiss_stale_approvals(
     db: Executor, issue_id: int, present_target: tuple[str, str, str]
 ) -> list[int]:
-    """Dismiss approvals of another target. Return the ids of those that counted."""
+    """Dismiss approvals of another target. Return the ids of newly dismissed approvals."""
     is_stale = or_(*(review.c[name] != value for name, value in target_values(present_target).items()))
     statement = (
         update(review)
@@ -248,7 +248,7 @@ def _is_request(
 async def remove_requests(
     db: Executor, issue_id: int, account_ids: Collection[int], team_ids: Collection[int] = ()
 ) -> tuple[list[int], list[int]]:
-    """Delete requests to these people and teams. Return those that had a request."""
+    """Delete requests to these people and teams. Return the ids of people and of teams that had a request."""
     statement = delete(review).where(_is_request(issue_id, account_ids, team_ids))
     rows = await fetch_all(db, statement.returning(review.c.author_id, review.c.team_id), ReviewerRow)
     return (
@@ -312,7 +312,7 @@ class PlacedCommentRow(ReviewCommentRow):
 
 
 async def get_comment(db: Executor, repository_id: int, comment_id: int) -> PlacedCommentRow | None:
-    """Return a comment on a line in the repository."""
+    """Return a comment on a line in the repository, or None."""
     statement = (
         select(
             review_comment,
@@ -352,7 +352,10 @@ async def remove_comment(db: Executor, comment_id: int) -> bool:
 
 
 async def resolve(db: Executor, comment: ReviewCommentRow, resolver_id: int | None) -> bool:
-    """Record who resolved a review's comments on one line. Return False if it is already recorded."""
+    """Record who resolved a review's comments on one line; None reopens them.
+
+    Return False if it is already recorded.
+    """
     statement = update(review_comment).where(
         review_comment.c.review_id == comment.review_id,
         review_comment.c.path == comment.path,

@@ -50,7 +50,7 @@ scheduled_merge = Table(
 
 
 class ScheduledMergeRow(TypedRow):
-    """A scheduled merge: the person and the options. ``waits``: until nothing blocks it.
+    """A scheduled merge: the person and the options. ``waits``: it waits until nothing blocks it.
 
     ``restricted``: the token that scheduled it is restricted to some repositories. Only the head
     ``agreed_sha`` is merged, and only into ``base_branch``.
@@ -99,20 +99,20 @@ async def remove(db: Executor, issue_id: int) -> bool:
 
 
 async def list_ids(db: Executor, after: int, limit: int) -> list[int]:
-    """Return the pull requests with ids above ``after`` that have a scheduled merge, by id."""
+    """Return at most ``limit`` ids above ``after`` of pull requests that have a scheduled merge, in order."""
     ids = scheduled_merge.c.issue_id
     statement = select(ids).where(ids > after).order_by(ids).limit(limit)
     return list((await db.execute(statement)).scalars())
 
 
 async def list_among(db: Executor, issue_ids: Collection[int]) -> list[int]:
-    """Return those of these pull requests that have a scheduled merge."""
+    """Return the members of ``issue_ids`` that have a scheduled merge."""
     statement = select(scheduled_merge.c.issue_id).where(scheduled_merge.c.issue_id.in_(issue_ids))
     return list((await db.execute(statement.order_by(scheduled_merge.c.issue_id))).scalars())
 
 
 async def agreed_heads(db: Executor, issue_ids: Collection[int]) -> dict[int, str]:
-    """Return the agreed heads of scheduled merges, by pull request."""
+    """Return the agreed head commits of scheduled merges, by pull request."""
     columns = scheduled_merge.c.issue_id, scheduled_merge.c.agreed_sha
     statement = select(*columns).where(scheduled_merge.c.issue_id.in_(issue_ids))
     return {row.issue_id: row.agreed_sha for row in await fetch_all(db, statement, AgreementRow)}
@@ -125,7 +125,7 @@ async def agree(db: Executor, issue_ids: Collection[int], head_sha: str) -> None
 
 
 async def list_ids_at(db: Executor, repository_id: int, head_sha: str) -> list[int]:
-    """Return the open pull requests of a repository with that head and a scheduled merge."""
+    """Return the ids of open pull requests with that head and a scheduled merge."""
     statement = (
         select(scheduled_merge.c.issue_id)
         .join(pull, pull.c.issue_id == scheduled_merge.c.issue_id)

@@ -77,7 +77,7 @@ _DECODER = msgspec.json.Decoder(list[RequestedReviewer])
 
 @lru_cache(_DECODED)
 def requested_reviewers(text: str) -> tuple[RequestedReviewer, ...]:
-    """Return the requested reviewers in the order of the requests."""
+    """Decode the requested reviewers. Return them in the order of the requests."""
     return tuple(sorted(_DECODER.decode(text)))
 
 

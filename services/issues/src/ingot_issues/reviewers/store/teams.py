@@ -34,7 +34,7 @@ async def save(db: Executor, copy: Team) -> None:
 
 
 async def renew(db: Executor, copy: Team) -> None:
-    """Update the copy of a team if there is one."""
+    """Update the copy of a team, if a copy exists."""
     view = msgspec.json.encode(copy).decode()
     await db.execute(update(team).where(team.c.id == copy.id).values(view=view))
 
@@ -48,18 +48,21 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
 
 
 async def lock_existing(db: Executor, ids: Collection[int]) -> set[int]:
-    """Return those teams that exist, and lock them until the transaction ends."""
+    """Lock the existing teams among these until the transaction ends. Return their ids."""
     statement = select(team.c.id).where(team.c.id.in_(ids)).order_by(team.c.id).with_for_update(read=True)
     return set((await db.execute(statement)).scalars()) if ids else set()
 
 
 async def remove(db: Executor, team_id: int) -> list[int]:
-    """Delete the copy of a team and its requests. Return the affected pull requests."""
+    """Delete the copy of a team and its requests. Return the ids of affected pull requests."""
     return await _remove(db, team.c.id == team_id)
 
 
 async def remove_all(db: Executor, organization_id: int) -> list[int]:
-    """Delete the copies of an organization's teams, and their requests. Return the affected pull requests."""
+    """Delete the copies of an organization's teams, and their requests.
+
+    Return the ids of affected pull requests.
+    """
     return await _remove(db, team.c.organization_id == organization_id)
 
 
@@ -72,7 +75,7 @@ async def _remove(db: Executor, which: ColumnElement[bool]) -> list[int]:
 async def withdraw_foreign(db: Executor, repository_id: int, organization_id: int) -> list[int]:
     """Delete requests to teams of other organizations in a repository.
 
-    Return the affected pull requests.
+    Return the ids of affected pull requests.
     """
     foreign = select(team.c.id).where(team.c.organization_id != organization_id)
     issue_ids = select(issue.c.id).where(issue.c.repository_id == repository_id)

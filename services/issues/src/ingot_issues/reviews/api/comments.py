@@ -34,7 +34,7 @@ class WriteReviewComment(msgspec.Struct, kw_only=True):
 async def present(
     request: IssuesRequest, pull: AnyPull, rows: list[ReviewCommentRow]
 ) -> list[PullReviewComment]:
-    """Return comments of one pull request. Reads the diff if a comment is about an earlier head."""
+    """Return comments of one pull request. Reads the diff if a comment is about another head."""
     async with request.db.read() as db:
         ids = [row.author_id for row in rows] + [row.resolver_id for row in rows if row.resolver_id]
         people = await accounts.get_people(db, ids)
@@ -127,7 +127,7 @@ async def edit_review_comment(
 ) -> PullReviewComment:
     """Replace the text of a comment on a line.
 
-    Its author and administrators of the repository may do this.
+    Requires the author of the comment, or an administrator of the repository.
     """
     row, body = await _own_comment(request, comment_id), clean_body(data.body)
     pull = await pull_of(request, row.number)
@@ -148,7 +148,7 @@ async def edit_review_comment(
 async def delete_review_comment(request: IssuesRequest, comment_id: int) -> None:
     """Delete a comment on a line, but not its replies.
 
-    Its author and administrators of the repository may do this.
+    Requires the author of the comment, or an administrator of the repository.
     """
     row, context = await _own_comment(request, comment_id), await request.context()
     async with request.db.transaction() as tx:
@@ -194,7 +194,7 @@ async def reply(
 async def resolve(request: IssuesRequest, comment_id: int) -> None:
     """Mark the conversation of a comment as resolved.
 
-    The author of the pull request and writers may do this.
+    Requires the author of the pull request, or write access.
     """
     await _resolve(request, comment_id, request.principal.id)
 

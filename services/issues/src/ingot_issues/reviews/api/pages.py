@@ -27,7 +27,7 @@ async def get_reviews(request: IssuesRequest, index: int) -> PullReviews:
 
 
 async def _reviews(request: IssuesRequest, pull: AnyPull) -> list[PullReview]:
-    """Return the reviews in order; of more than three pages, the first page and the last two."""
+    """Return the reviews, oldest first. Of more than three pages, return the first page and the last two."""
     caller = request.principal.id
     async with request.db.read() as db:
         rows, total = await store.list_page(db, pull.id, Page(1, MAX_LIMIT), viewer_id=caller)

@@ -33,7 +33,7 @@ async def _editable_pull(request: IssuesRequest, index: int) -> PullDetails:
 async def request_reviews(request: IssuesRequest, index: int, data: Reviewers) -> list[PullReview]:
     """Request reviews from people and teams, and return the requests.
 
-    The author of the pull request and writers may do this.
+    Requires the author of the pull request, or write access.
     """
     pull = await _editable_pull(request, index)
     await request.require_unblocked(pull.author_id)
@@ -52,7 +52,10 @@ async def request_reviews(request: IssuesRequest, index: int, data: Reviewers) -
     status_code=204,
 )
 async def withdraw_requests(request: IssuesRequest, index: int, data: Reviewers) -> None:
-    """Withdraw requests for reviews. Requested reviewers may withdraw their own requests."""
+    """Withdraw requests for reviews. Requires the author of the pull request, or write access.
+
+    Requested reviewers may withdraw their own requests.
+    """
     logins, team_names = data.logins, data.team_names
     is_own = not team_names and [login.lower() for login in logins] == [request.principal.name.lower()]
     pull = await (pull_of if is_own else _editable_pull)(request, index)

@@ -40,10 +40,10 @@ def _few_names(names: list[str], field: str) -> list[str]:
 async def requests_of(
     request: IssuesRequest, reviewers: Reviewers, *, base_branch: str, author_id: int
 ) -> NewRequests:
-    """Return the people and teams in ``reviewers``. Copies accounts and teams.
+    """Return the people and teams in ``reviewers``. Saves copies of the accounts and teams.
 
     Raises Invalid for people who do not exist or may not read the repository. Also raises it for the author
-    of the pull request.
+    of the pull request, for unknown teams, and for teams without access.
     """
     account_ids = await resolve_readers(request, reviewers.logins, "reviewers")
     if author_id in account_ids:

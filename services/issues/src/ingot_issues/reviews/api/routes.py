@@ -73,10 +73,12 @@ class SubmitReview(msgspec.Struct, kw_only=True):
 class CreateReview(SubmitReview, kw_only=True):
     """A review of `commit_id`, as changes since `merge_base`, for `base_branch`.
 
-    The commit is one that the pull request has, or a head that it had. Empty fields stand for the present
-    values. A review of other changes is recorded as stale. So is a review with `commit_id` alone if the base
-    branch was ever changed: the caller may have read the changes for another base. `merge_base` is required
-    with a `base_branch` if one of the two fields is not the present value.
+    The commit is one that the pull request has, or a head that it had. An empty field stands for the current
+    value. `merge_base` is required with a `base_branch` if `commit_id` or `base_branch` is not the current
+    value.
+
+    A review of other changes is recorded as stale. A review with `commit_id` alone is stale, too, if the base
+    branch was ever changed: the caller may have read the changes for another base.
     """
 
     commit_id: Commit = ""
@@ -118,7 +120,7 @@ async def present(request: IssuesRequest, pull: AnyPull, *rows: ReviewRow) -> li
 async def _official(request: IssuesRequest, pull: AnyPull, rows: Sequence[ReviewRow]) -> list[bool | None]:
     """Return for each review whether it counts now. None: use the recorded value.
 
-    That is so for settled and imported reviews, and while repos does not respond.
+    The recorded value is used for settled and imported reviews, and while repos does not respond.
     """
     own = [row for row in rows if not row.original_author and not row.original_author_id]
     counting = [row for row in own if not pull.merged and row.state in MAY_COUNT]
@@ -152,7 +154,7 @@ async def review_of(request: IssuesRequest, pull: PullDetails, review_id: int) -
 async def _comments_of(
     request: IssuesRequest, target: ReviewTarget, comments: list[CommentOnLine]
 ) -> list[NewComment]:
-    """Return new comments with their diff hunks, if the diff still exists."""
+    """Return new comments with their diff hunks, if the diff still exists. Raises Invalid."""
     if not comments:
         return []
     for comment in comments:
@@ -186,8 +188,8 @@ def _frozen(comment: CommentOnLine) -> NewComment:
 async def _target_of(request: IssuesRequest, pull: PullDetails, data: CreateReview) -> ReviewTarget:
     """Return the target of a review. The base branch is empty if it is ambiguous.
 
-    Raises Invalid if a base branch is named whose merge base with the commit is unknown. Raises it, too, for
-    a commit that is not of the pull request.
+    Raises Invalid if the commit is not of the pull request. A named base branch also needs ``merge_base`` if
+    the branch or the commit is not the current value.
     """
     present = present_target(pull)
     commit_sha, base_branch = (
@@ -232,10 +234,10 @@ async def list_reviews(request: IssuesRequest, index: int) -> Response[list[Pull
     status_code=200,
 )
 async def create_review(request: IssuesRequest, index: int, data: CreateReview) -> PullReview:
-    """Review a pull request, or continue the caller's pending review. Only writers may on a locked one.
+    """Review a pull request, or continue the caller's pending review.
 
-    With `commit_id` alone the review is `stale` if the base branch was ever changed. So send `base_branch` as
-    well, and `merge_base` unless both are the present values.
+    A locked pull request requires write access. With `commit_id` alone the review is `stale` if the base
+    branch was ever changed. So send `base_branch` as well, and `merge_base` unless both are current values.
     """
     pull = await reviewable(request, index)
     target, context = await _target_of(request, pull, data), await request.context()
@@ -255,7 +257,7 @@ async def create_review(request: IssuesRequest, index: int, data: CreateReview) 
 
 
 async def reviewable(request: IssuesRequest, index: int) -> PullDetails:
-    """Return a pull request that the caller may review. Raises Denied."""
+    """Return a pull request that the caller may review. Raises NotFound, Denied."""
     pull = await pull_of(request, index)
     if pull.locked and not await request.allowed(may_write):
         raise Denied("the conversation is locked")
@@ -300,7 +302,7 @@ async def get_review(request: IssuesRequest, index: int, review_id: int) -> Pull
     status_code=200,
 )
 async def submit_review(request: IssuesRequest, index: int, review_id: int, data: SubmitReview) -> PullReview:
-    """Submit the pending review of the caller."""
+    """Submit the pending review of the caller. Without an `event` it is a comment."""
     pull = await reviewable(request, index)
     row, context = await review_of(request, pull, review_id), await request.context()
     state = ReviewState.COMMENT if data.state == ReviewState.PENDING else data.state
@@ -324,7 +326,7 @@ async def submit_review(request: IssuesRequest, index: int, review_id: int, data
     tags=["repository"],
 )
 async def delete_review(request: IssuesRequest, index: int, review_id: int) -> None:
-    """Delete a review. Its author and site administrators may do this. Other users can dismiss it."""
+    """Delete a review. Allowed for its author and for site administrators. Other users can dismiss it."""
     pull = await pull_of(request, index)
     row = await review_of(request, pull, review_id)
     if row.author_id != request.principal.id and not request.principal.admin:
@@ -344,7 +346,7 @@ async def delete_review(request: IssuesRequest, index: int, review_id: int) -> N
 async def dismiss_review(
     request: IssuesRequest, index: int, review_id: int, data: DismissReview
 ) -> PullReview:
-    """Dismiss an approval or a request for changes. Administrators of the repository may do this."""
+    """Dismiss an approval or a request for changes. Requires an administrator of the repository."""
     pull = await _administered(request, index)
     context = await request.context()
     async with request.db.transaction() as tx:
@@ -361,7 +363,7 @@ async def dismiss_review(
     status_code=200,
 )
 async def restore_review(request: IssuesRequest, index: int, review_id: int) -> PullReview:
-    """Restore a dismissed review, so it counts again."""
+    """Restore a dismissed review, so it counts again. Requires an administrator of the repository."""
     pull = await _administered(request, index)
     context = await request.context()
     async with request.db.transaction() as tx:

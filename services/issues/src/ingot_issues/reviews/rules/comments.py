@@ -19,7 +19,10 @@ from ingot_issues.reviews.store import PlacedCommentRow, ReviewCommentRow
 async def reply(
     tx: Tx, context: RepositoryContext, pull: PullDetails, to: PlacedCommentRow, body: str
 ) -> ReviewCommentRow:
-    """Reply to a comment, in its review. Notify people, unless the review is pending."""
+    """Reply to a comment, in its review. Notify people, unless the review is pending.
+
+    Raises NotFound if the review was deleted since.
+    """
     await context.lock(tx)
     if await store.get(tx, pull.id, to.review_id) is None:
         raise NotFound
@@ -31,7 +34,7 @@ async def reply(
 
 
 async def edit(tx: Tx, context: RepositoryContext, row: PlacedCommentRow, body: str) -> ReviewCommentRow:
-    """Replace the text of a comment. Notify people, unless its review is pending.
+    """Replace the text of a comment. Unless its review is pending, announce it and notify mentioned people.
 
     Raises NotFound if the comment was deleted since.
     """
@@ -48,7 +51,7 @@ async def edit(tx: Tx, context: RepositoryContext, row: PlacedCommentRow, body: 
 
 
 async def delete(tx: Tx, context: RepositoryContext, row: PlacedCommentRow) -> None:
-    """Delete a comment, but not its review. A deleted comment is ignored."""
+    """Delete a comment, but not its review. Ignore a comment that is already deleted."""
     await context.lock(tx)
     if await store.remove_comment(tx, row.id) and row.review_state != ReviewState.PENDING:
         await issue_rows.change(tx, row.issue_id)

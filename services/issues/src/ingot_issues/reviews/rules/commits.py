@@ -11,8 +11,8 @@ from ingot_issues.records.store.issues import AnyPull
 async def is_of_pull(db: Database, repos: HttpRepos, pull: AnyPull, sha: str, principal_token: str) -> bool:
     """Return whether a commit is one that the pull request has, or a head that it had.
 
-    A commit of the base branch is none. The branches are compared again if the commit is unknown: its push
-    may have been announced to the caller first.
+    False for commits of the base branch. For an unknown commit, the branches are compared again: its push may
+    have been announced to the caller first.
     """
     if sha == pull.head_sha:
         return True
@@ -21,7 +21,7 @@ async def is_of_pull(db: Database, repos: HttpRepos, pull: AnyPull, sha: str, pr
             return True
 
     async def contains(history: str, commit: str) -> bool:
-        """Return whether a history has a commit. False if the caller may not read one of the two."""
+        """Return whether a history has a commit. False if the caller may not read one of them."""
         try:
             ahead = await repos.history(pull.repository_id, history, commit, principal_token, limit=1)
         except NotFound:

@@ -35,7 +35,7 @@ NEW_BASE = "approved for another base branch"
 
 
 class NewComment(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment on a line of the new file or, if ``old_position`` is not 0, of the old one."""
+    """A comment on a line of the old file if ``old_position`` is not 0, else of the new file."""
 
     path: str
     body: str
@@ -158,7 +158,7 @@ async def dismiss_review(
 
 
 async def dismiss_stale_approvals(tx: Tx, context: RepositoryContext, issue_id: int, reason: str) -> None:
-    """Dismiss approvals whose changes differ from those that a merge would have now. Raises NotFound."""
+    """Dismiss approvals of changes that differ from the changes of a merge now. Raises NotFound."""
     target = present_target(await _require_pull(tx, issue_id))
     for review_id in await store.dismiss_stale_approvals(tx, issue_id, target):
         details = Details(review=review_id)
@@ -177,7 +177,7 @@ async def restore_review(tx: Tx, context: RepositoryContext, pull: PullDetails, 
 
 
 async def delete_review(tx: Tx, context: RepositoryContext, pull: PullDetails, review_id: int) -> None:
-    """Delete a review with its comments. A deleted review is ignored."""
+    """Delete a review with its comments. Ignore a review that is already deleted."""
     await context.lock(tx)
     await store.remove(tx, review_id)
     await wake(tx, context.jobs, [pull.id])

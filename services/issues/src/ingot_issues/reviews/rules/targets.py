@@ -6,5 +6,5 @@ from ingot_issues.reviews.store import DecisionRow, ReviewRow
 
 
 def is_stale(review: ReviewRow | DecisionRow, pull: AnyPull) -> bool:
-    """Return whether a review has other changes, or another base branch, than a merge would have now."""
+    """Return whether the reviewed changes, or their base branch, differ from those of a merge now."""
     return ReviewTarget(review.commit_sha, review.base_branch, review.merge_base) != present_target(pull)

@@ -6,7 +6,7 @@ from ingot_contracts.repos.merges import MergeStyle
 
 
 class MergeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a merge. ``head_sha`` is the commit to merge, ``base_branch`` its target, if named.
+    """Options of a merge. ``head_sha`` is the commit to merge, ``base_branch`` its target.
 
     Empty texts stand for the defaults. ``overrides``: ignore the protection of the branch, if its rule allows
     that.

@@ -42,9 +42,10 @@ class TryMerge(msgspec.Struct, frozen=True, kw_only=True):
 async def schedule(
     tx: Tx, context: RepositoryContext, pull: AnyPull, options: MergeOptions, *, waits: bool
 ) -> None:
-    """Schedule a merge of the head and the base branch of ``pull``. ``waits``: until nothing blocks it.
+    """Schedule a merge of the head and the base branch of ``pull``.
 
-    Raises Conflict, also if a merge is already scheduled.
+    ``waits``: the merge waits until nothing blocks it. Raises Conflict if the pull request has changed, or a
+    merge is already scheduled.
     """
     await context.lock(tx, pull.id)
     row = await issue_rows.get_pull_by_id(tx, pull.id)
@@ -81,7 +82,7 @@ async def cancel(tx: Tx, context: RepositoryContext, issue_id: int, reason: str 
 
 
 async def cancel_all(tx: Tx, context: RepositoryContext, issue_ids: Iterable[int]) -> None:
-    """Cancel scheduled merges, because no person with write access has agreed to the present head."""
+    """Cancel scheduled merges, because no person with write access has agreed to the current head."""
     for issue_id in await store.list_among(tx, list(issue_ids)):
         await cancel(tx, context, issue_id, OTHER_TARGET)
 
