@@ -39,10 +39,10 @@ async def readable_repositories(
     owner_ids: Collection[int] | None = None,
     team_id: int = 0,
 ) -> SearchedRepositories:
-    """Return readable repositories with issues, each with a copy, of these owners or this team if given.
+    """Return readable repositories that have issues and a copy.
 
-    With a personal filter only repositories that may match are returned. Repositories that are older than the
-    copies are copied now.
+    ``owner_ids`` and ``team_id`` limit them, if given. With a personal filter only repositories that may
+    match are returned. At most MOST_COPIES repositories without a copy are copied now.
     """
     rows = await _latest_repositories(request, personal, owner_ids)
     readable = await request.components.repos.readable(
@@ -63,7 +63,10 @@ async def readable_repositories(
 async def _latest_repositories(
     request: IssuesRequest, personal: PersonalFilter, owner_ids: Collection[int] | None
 ) -> list[SearchedRepository]:
-    """Return the latest repositories with issues. With owners, only theirs and those without a copy."""
+    """Return the latest repositories with issues.
+
+    With ``owner_ids``, only repositories of these owners and repositories without a copy.
+    """
     async with request.db.read() as db:
         rows = await global_searches.list_repositories(db, MOST_REPOSITORIES, personal)
     return [row for row in rows if owner_ids is None or row.owner_id is None or row.owner_id in owner_ids]
@@ -114,12 +117,14 @@ async def search_issues(
     Only open ones are found, unless `state` is given.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
-    found as a phrase. The sort `relevance` lists issues with all words in the title first. Of the issues with
-    a word, and of the comments, the latest 10,000 are searched. `labels` and `milestones` are names. With
-    several of `created`, `assigned`, `mentioned`, `review_requested` and `reviewed`, an issue matches any of
-    them. `memberships` adds repositories of the caller's organizations to those of `owner`. `team` is a team
-    of the organization `owner`: its members search the team's repositories. Issues of the repository
-    `priority_repo_id` come first.
+    found as a phrase. Each word finds at most the latest 10,000 issues, and the latest 10,000 comments. The
+    sort `relevance` lists issues with all words in the title first.
+
+    `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`,
+    `review_requested` and `reviewed`, an issue matches any of them. `owner` limits the search to repositories
+    of that account. `memberships` adds repositories of the caller's organizations. `team` limits it to
+    repositories of a team of the organization `owner`, and requires a member of the organization. Issues of
+    the repository `priority_repo_id` come first.
     """
     page = request.page()
     filters = IssueFilter(
@@ -161,9 +166,9 @@ async def search_issues(
 
 
 async def _owner_id(request: IssuesRequest, login: str) -> int:
-    """Return the id of an account.
+    """Return the id of an account; ``NOBODY`` if it does not exist.
 
-    A missing account owns nothing, so the response is the same as for a hidden account.
+    ``NOBODY`` owns nothing, so the response is the same as for a hidden account.
     """
     async with request.db.read() as db:
         account_id = await accounts.get_id(db, login)

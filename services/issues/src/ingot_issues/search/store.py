@@ -36,9 +36,9 @@ from ingot_issues.reviewers.store.tables import review
 
 
 class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Relations of an account to issues. An issue matches any that is True, or always if none is.
+    """Relations of an account to issues. An issue matches if any selected relation holds.
 
-    ``team_ids`` are teams of the account.
+    Without a selected relation, every issue matches. ``team_ids`` are teams of the account.
     """
 
     account_id: int = 0
@@ -53,7 +53,7 @@ class PersonalFilter(msgspec.Struct, frozen=True, kw_only=True):
 class SearchedRepository(TypedRow):
     """A repository with issues, and their number.
 
-    ``owner_id`` and the units are None if there is no copy.
+    ``owner_id``, ``has_issues`` and ``has_pulls`` are None if there is no copy.
     """
 
     id: int
@@ -106,7 +106,7 @@ _LATEST = PreparedQuery(_SEARCHED, SearchedRepository)
 async def list_repositories(
     db: Executor, limit: int, personal: PersonalFilter
 ) -> Sequence[SearchedRepository]:
-    """Return repositories with issues, the latest first; only those that may match ``personal``."""
+    """Return at most ``limit`` repositories with issues that may match ``personal``, the latest first."""
     own = _repositories_of(personal)
     if own is None:
         return await _LATEST.all(db, limit=limit)
@@ -115,7 +115,7 @@ async def list_repositories(
 
 
 def _repositories_of(personal: PersonalFilter) -> CompoundSelect[int] | None:
-    """Return a SELECT of repositories of issues related to the account; None if nothing limits them.
+    """Return a SELECT of the ids of repositories that may match ``personal``; None if it selects no relation.
 
     It uses one index per relation.
     """
@@ -141,9 +141,9 @@ async def list_page(
     *,
     first_repository_id: int = 0,
 ) -> tuple[list[IssueDetails], int]:
-    """Return a page of issues of these repositories, and their number; latest first unless by relevance.
+    """Return a page of issues of these repositories, and their number. The latest come first.
 
-    Issues of the repository ``first_repository_id`` come before the others.
+    Issues of the repository ``first_repository_id``, and then issues by relevance, come before the others.
     """
     if not repositories.rows:
         return [], 0
@@ -184,7 +184,7 @@ async def list_page(
 
 
 def _counted(repositories: SearchedRepositories, filters: IssueFilter) -> int | None:
-    """Return the number of issues from the counters of the repositories, or None if they must be counted."""
+    """Return the number of issues by the counters of the repositories; None if the rows must be counted."""
     rows, without_issues, without_pulls = repositories
     if filters.state == StateFilter.OPEN:
         issues = sum(one.open_issues for one in rows if one.id not in without_issues and not filters.is_pull)

@@ -132,9 +132,9 @@ def _ids(ids: Iterable[int | None]) -> list[int]:
 async def list_timeline(
     request: IssuesRequest, index: int, since: str = "", before: str = "", up_to: int = 0
 ) -> Response[list[TimelineComment]]:
-    """List comments and events, oldest first. References from other repositories need access to them.
+    """List comments and events, oldest first. References from repositories that you cannot read are omitted.
 
-    `up_to` ends the list at the entry of this id, so `X-Total-Count` is its position.
+    `up_to` ends the list at the entry with this id, so `X-Total-Count` is its position.
     """
     if abs(up_to) > MAX_ID:
         raise Invalid.field("up_to", "range", "is no id")
@@ -154,7 +154,7 @@ async def timeline_page(
     before: datetime | None = None,
     up_to: int = 0,
 ) -> tuple[list[TimelineComment], int]:
-    """Return a page of the timeline as the caller may see it, and the length of the timeline."""
+    """Return a page of the timeline as the caller may see it, and the number of all its rows."""
     visible = await _visible_repositories(request, issue_id)
     async with request.db.read() as db:
         rows, total = await comments.list_timeline_page(
@@ -180,7 +180,7 @@ async def list_timeline_ids(request: IssuesRequest, index: int) -> list[int]:
 
 
 async def _visible_repositories(request: IssuesRequest, issue_id: int) -> set[int]:
-    """Return the repositories whose references to the issue the caller may see."""
+    """Return the ids of repositories whose references to the issue the caller may see."""
     async with request.db.read() as db:
         referring = await comments.list_referring_repositories(db, issue_id)
     others = referring - {request.repository_id}
@@ -229,7 +229,7 @@ def _present(
 def _reference(
     access: RepositoryAccess, presenter: Presenter, row: CommentRow, related: RelatedRows
 ) -> dict[str, Any]:
-    """Return the referring text with its repository; nothing if its unit is disabled there."""
+    """Return the fields about the referring text; none if its unit is disabled in its repository."""
     own = row.ref_repository_id == access.repository.id
     repository = access.repository if own else related.repositories.get(row.ref_repository_id or 0)
     issue, comment = related.issues.get(row.ref_issue_id or 0), related.comments.get(row.ref_comment_id or 0)

@@ -54,7 +54,7 @@ def _present(row: StopwatchRow, repository: Repository) -> Stopwatch:
     media_type=MediaType.TEXT,
 )
 async def start_stopwatch(request: IssuesRequest, index: int) -> None:
-    """Start a stopwatch of the caller. Needs the right to add time."""
+    """Start a stopwatch of the caller. Requires the right to track time."""
     issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.start_stopwatch(tx, context, issue)

@@ -33,7 +33,7 @@ from ingot_issues.times.store.tracked import TimeRow
 
 
 class AddTimeOption(msgspec.Struct):
-    """New tracked time in seconds. ``created`` is now by default. ``user_name`` is the person who spent."""
+    """New tracked time in seconds. `created` is now by default. `user_name` is the person who spent it."""
 
     time: int = 0
     created: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
@@ -59,7 +59,7 @@ async def _list_page(
 async def _present(
     request: IssuesRequest, db: Executor, rows: Sequence[TimeRow], repository: Repository | None
 ) -> list[TrackedTime]:
-    """Return times with their issues, if the issues' unit of the repository is enabled."""
+    """Return times with their issues. The issue is None if its unit is disabled in the repository."""
     people = await accounts.get_people(db, (row.account_id for row in rows))
     if repository is None:
         shown = await repositories.get_many(db, {row.repository_id for row in rows})
@@ -95,7 +95,10 @@ async def _account_id(request: IssuesRequest, login: str) -> int:
 async def list_issue_times(
     request: IssuesRequest, index: int, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """List times of an issue; with `user`, of one person. 404 if the repository does not track time."""
+    """List the times of an issue. With `user`, list only times of that person.
+
+    404 if the repository does not track time.
+    """
     issue_id = await issue_id_of(request, index)
     await require_tracker(request, NotFound)
     account_id = await _account_id(request, user) if user else None
@@ -113,9 +116,10 @@ async def list_issue_times(
     error_statuses={422: 400},
 )
 async def add_time(request: IssuesRequest, index: int, data: AddTimeOption) -> TrackedTime:
-    """Add time of the caller. Writers, the author and assignees may, or all if the repository allows it.
+    """Add tracked time for the caller. Allowed for writers, the author and assignees.
 
-    With `user_name`, administrators add time of another reader of the repository.
+    The repository can allow it for all users. With `user_name`, administrators add the time of another
+    reader of the repository.
     """
     issue, account_id = await tracked_issue(request, index, BadRequest), request.principal.id
     if data.user_name and data.user_name.lower() != request.principal.name.lower():
@@ -158,7 +162,7 @@ async def tracked_issue(request: IssuesRequest, index: int, refusal: type[ApiErr
     tags=["issue"],
 )
 async def reset_times(request: IssuesRequest, index: int) -> None:
-    """Delete all time of the caller on an issue. Having none is not an error."""
+    """Delete all times of the caller on an issue. It is no error if there are none."""
     issue = await issue_of(request, index)
     await require_tracker(request, BadRequest)
     context = await request.context()
@@ -174,7 +178,7 @@ async def reset_times(request: IssuesRequest, index: int) -> None:
     tags=["issue"],
 )
 async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
-    """Delete a time. The person who spent it and administrators of the repository may do this."""
+    """Delete a time. Allowed for the person who spent it, and for administrators of the repository."""
     issue = await issue_of(request, index)
     await require_tracker(request, BadRequest)
     async with request.db.read() as db:
@@ -197,7 +201,7 @@ async def delete_time(request: IssuesRequest, index: int, time_id: int) -> None:
 async def list_repository_times(
     request: IssuesRequest, user: str = "", since: str = "", before: str = ""
 ) -> Response[list[TrackedTime]]:
-    """List times of all issues of a repository; with `user`, of one person."""
+    """List the times of all issues of a repository. With `user`, list only times of that person."""
     await require_tracker(request, BadRequest)
     account_id = await _account_id(request, user) if user else None
     repository = request.access.repository

@@ -27,7 +27,7 @@ async def add_time(
     account_id: int = 0,
     at: datetime | None = None,
 ) -> TimeRow:
-    """Add time of the actor or of ``account_id``, and a row of the timeline of this ``kind``.
+    """Add time of the actor or of ``account_id``, with a row of this ``kind`` in the timeline.
 
     ``at`` is the time at which it was spent; None is now. Raises Invalid.
     """
@@ -51,7 +51,7 @@ async def add_time(
 async def delete_times(
     tx: Tx, context: RepositoryContext, issue: IssueDetails, rows: Sequence[TimeRow]
 ) -> None:
-    """Delete times of an issue, and add a row for this to its timeline."""
+    """Delete times of an issue, and add a row for each to its timeline."""
     await context.lock(tx, issue.id)
     removed_ids = await store.remove(tx, [row.id for row in rows])
     for row in rows:

@@ -55,7 +55,7 @@ async def remove(db: Executor, issue_id: int, account_id: int) -> datetime | Non
 
 
 async def list_repositories(db: Executor, account_id: int) -> list[int]:
-    """Return the repositories in which an account has stopwatches."""
+    """Return the ids of repositories in which an account has stopwatches."""
     statement = select(issue.c.repository_id).join(stopwatch, stopwatch.c.issue_id == issue.c.id)
     mine = statement.where(stopwatch.c.account_id == account_id)
     return list((await db.execute(mine.distinct())).scalars())
@@ -72,7 +72,7 @@ async def list_page(
 ) -> tuple[Sequence[StopwatchRow], int]:
     """Return a page of an account's stopwatches in these repositories, oldest first, and their number.
 
-    ``without_issues`` and ``without_pulls`` as for ``of_units``.
+    Issues of ``without_issues`` and pull requests of ``without_pulls``, ids of repositories, are omitted.
     """
     statement = (
         select(issue.c.repository_id, issue.c.number, issue.c.title, stopwatch.c.created_at)

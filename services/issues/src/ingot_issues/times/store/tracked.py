@@ -90,13 +90,13 @@ async def list_of_person(db: Executor, issue_id: int, account_id: int) -> Sequen
 
 
 async def remove(db: Executor, ids: Sequence[int]) -> set[int]:
-    """Delete times. Return the ids of the deleted ones."""
+    """Delete times. Return the ids of the deleted times."""
     statement = delete(tracked_time).where(tracked_time.c.id.in_(ids)).returning(tracked_time.c.id)
     return set((await db.execute(statement)).scalars())
 
 
 async def list_repositories(db: Executor, account_id: int) -> list[int]:
-    """Return the repositories in which a person has tracked time."""
+    """Return the ids of repositories in which a person has tracked time."""
     statement = select(tracked_time.c.repository_id).where(tracked_time.c.account_id == account_id)
     return list((await db.execute(statement.distinct())).scalars())
 
@@ -116,8 +116,8 @@ async def list_page(
 ) -> tuple[Sequence[TimeRow], int]:
     """Return a page of the times of an issue, a repository or a person, oldest first, and their number.
 
-    ``within`` are the repositories to which the list is limited. Times of issues of the repositories
-    ``without_issues`` are omitted, and times of pull requests of ``without_pulls``.
+    ``within`` limits the list to these repositories. Times of issues of the repositories ``without_issues``
+    are omitted, and times of pull requests of ``without_pulls``.
     """
     values = {
         "issue_id": issue_id,
