@@ -53,3 +53,5 @@ class TimelineComment(msgspec.Struct, kw_only=True):
     project_id: int = 0
     old_project_id: int = 0
     review_id: int = 0
+    original_author: str = ""
+    original_author_id: int = 0

@@ -205,6 +205,8 @@ def _present(
         pull_request_url=comment.pull_request_url,
         issue_url=comment.issue_url,
         user=comment.user,
+        original_author=comment.original_author,
+        original_author_id=comment.original_author_id,
         body=row.body,
         created_at=comment.created_at,
         updated_at=comment.updated_at,
