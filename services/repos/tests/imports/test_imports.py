@@ -58,6 +58,7 @@ async def test_a_migration_brings_branches_tags_and_the_default_branch(world, bo
     assert await world.components.import_workers.step() == 1
     got = (await bob.get("/repos/bob/copy")).json()
     assert (got["empty"], got["default_branch"], got["mirror"]) == (False, "trunk", False)
+    assert got["original_url"] == remote.url()
     assert await names(bob) == ["feature/one", "trunk"]
     assert (await bob.get("/repos/bob/copy/raw/v1/README.md")).text == "hello\n"
     state = (await bob.get("/repos/bob/copy/migration")).json()
@@ -281,7 +282,8 @@ async def test_a_site_administrator_migrates_from_a_folder_that_the_operator_nam
     assert (await migrated(admin, f"file://{folder}")).status_code == 201
     await world.components.import_workers.step()
     assert await names(bob) == ["feature/one", "trunk"]
-    assert (await bob.get("/repos/bob/copy/migration")).json()["original_url"] == ""
+    for path in ("/repos/bob/copy/migration", "/repos/bob/copy"):
+        assert (await bob.get(path)).json()["original_url"] == ""
 
 
 async def test_whose_the_repository_becomes(world, ann, bob, remote):

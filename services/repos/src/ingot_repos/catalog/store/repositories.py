@@ -58,6 +58,7 @@ class RepositoryRow(TypedRow):
     lower_name: str
     description: str
     website: str
+    source_url: str
     avatar_digest: str
     private: bool
     empty: bool

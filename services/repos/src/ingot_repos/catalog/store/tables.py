@@ -61,6 +61,8 @@ repository = Table(
     Column("lower_name", String(100), nullable=False, index=True),
     Column("description", String(255), nullable=False, default=""),
     Column("website", String(255), nullable=False, default=""),
+    # The address that it was imported from, of http or https; empty otherwise.
+    Column("source_url", Text, nullable=False, default="", server_default=""),
     Column("avatar_digest", String(64), nullable=False, default="", server_default=""),
     Column("private", Boolean, nullable=False, default=False),
     Column("empty", Boolean, nullable=False, default=True),

@@ -142,6 +142,7 @@ async def request(
         default_branch=new.default_branch,
         shard=shard,
         state=RepositoryState.FORKING,
+        source_url=new.remote.url if new.remote.url.startswith(("http://", "https://")) else "",
     )
     if repository_id is None:
         raise Conflict(f"{owner.login} has a repository {new.name!r} already")

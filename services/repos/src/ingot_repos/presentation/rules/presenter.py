@@ -146,6 +146,8 @@ class Presenter:
             parent=self._parent(row, related, principal),
             mirror=related.mirrors.get(row.id),
         )
+        if row.source_url and not shown.original_url:
+            shown = msgspec.structs.replace(shown, original_url=row.source_url)
         if not access.units:
             return shown
         units_map: dict[str, Level] = {f"repo.{unit}": access.of(unit) for unit in UNITS}
