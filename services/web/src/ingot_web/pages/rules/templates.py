@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -34,6 +34,8 @@ SCRIPTS = (
     "lists.js",
     "palette.js",
 )
+OWNER_AND_NAME = ("owner", "name")
+"""Folders of the address of a repository at most sites."""
 EXCERPT = 200
 """Maximum characters of an excerpt."""
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
@@ -88,6 +90,7 @@ def _environment(
         "path": path,
         "short": short,
         "subject": subject,
+        "page_at_source": page_at_source,
         "excerpt": excerpt,
         "duration": duration,
         "shell": shlex.quote,
@@ -179,6 +182,20 @@ def path(text: str) -> str:
 
 def short(sha: str) -> str:
     return sha[:10]
+
+
+def page_at_source(name: str, original_url: str) -> str:
+    """Return the page of a person at the source of an import, or nothing for a source without pages.
+
+    ``original_url`` is the address of the repository there. Its owner has a page next to that of the person.
+    With more folders in it only the repository is known, because a site or a group may have a folder.
+    """
+    parts = urlsplit(original_url)
+    if not name or parts.scheme not in ("http", "https") or not parts.hostname:
+        return ""
+    root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    folders = parts.path.strip("/").split("/")
+    return f"{root}/{quote(name, safe='')}" if len(folders) == len(OWNER_AND_NAME) else root + parts.path
 
 
 def subject(message: str) -> str:
