@@ -28,7 +28,7 @@ def keep_routes() -> None:
 
 
 def _same_router(path: str, *, route_handlers: list[Any]) -> Router:
-    """Return one router for equal handlers, because its id stands for them in keys."""
+    """Return one router for equal handlers, because cache keys contain its id."""
     key = (path, *map(id, route_handlers))
     if key not in _routers:
         # Kept as well: an id is valid only while its object exists.
@@ -60,8 +60,8 @@ def _copy_of_app(*, route_handlers: list[Any], state: State, **options: Any) -> 
 class SharedStatements(dict[tuple[Any, ...], Any]):
     """The ``compiled_cache`` of all engines.
 
-    SQLAlchemy's keys begin with the dialect, an object per engine. This cache replaces it by its name, so
-    engines share entries.
+    SQLAlchemy's keys begin with the dialect, which is an object per engine. This cache uses the name of the
+    dialect instead, so engines share entries.
     """
 
     def get(self, key: tuple[Any, ...], default: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """Hostile names, and the routes of a service that accept names.
 
-The gate tries each name at a third of the places; in repos, which starts git, at a ninth. ``make soak`` tries
-all (INGOT_SAFETY).
+A usual test run tries each name at a third of the places. In repos, which starts git, it is a ninth. ``make
+soak`` tries all places (INGOT_SAFETY).
 """
 
 import os
@@ -68,7 +68,11 @@ Schema = dict[str, Any]
 
 
 def is_turn_of(value: str, place: int, *, every: int = 3) -> bool:
-    """Return whether a value is tried at this place: at every place, or at every ``every``-th."""
+    """Return whether a value is tried at this place.
+
+    A full run tries it at all places, other runs at every ``every``-th place. The worst value is always
+    tried.
+    """
     return WHOLE or value == WORST or (place + crc32(value.encode("utf-8", "surrogateescape"))) % every == 0
 
 

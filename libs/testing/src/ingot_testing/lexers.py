@@ -27,7 +27,7 @@ class SlowProcess:
             await self._begun.wait()
 
     def release(self) -> None:
-        """Send the delayed responses, and later ones at once."""
+        """Send the delayed responses. Later responses are sent at once."""
         self._released.set()
 
     def _ask_and_wait(self, question: bytes) -> bytes | None:
@@ -39,7 +39,7 @@ class SlowProcess:
 
 
 class SlowLexer(SlowProcess):
-    """A slow lexer. Texts behind the first one do not wait for it and are not highlighted."""
+    """A slow lexer. Later texts do not wait for the first text, and are not highlighted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(monkeypatch, LEXER)

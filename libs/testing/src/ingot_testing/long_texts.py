@@ -39,7 +39,7 @@ class RequestField(NamedTuple):
         return _with_value(body, self.keys, value)
 
     def complaint(self, answer: httpx.Response) -> str:
-        """Return a complaint about ``answer``; empty if it names the field and its limit."""
+        """Return the fault of a response; empty if the response names the field and its limit."""
         if not 400 <= answer.status_code < 500:
             return f"answers {answer.status_code}"
         errors = answer.json().get("errors", [])

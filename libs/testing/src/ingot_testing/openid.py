@@ -18,13 +18,13 @@ SECONDS = 60
 
 
 class OpenIdProvider(NamedTuple):
-    """A running provider. It signs in each person whom it knows with any password."""
+    """A running provider. It accepts any password of a known person."""
 
     issuer: str
     people: Path
 
     def know(self, **people: Mapping[str, Any]) -> None:
-        """Replace the claims of all people, by their id."""
+        """Replace all known people: their claims by id."""
         self.people.write_text(json.dumps(people))
 
 

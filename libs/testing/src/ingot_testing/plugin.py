@@ -1,15 +1,15 @@
-"""The pytest plugin: fixtures that hand real servers and databases to tests.
+"""The pytest plugin: fixtures that provide real servers and databases for tests.
 
-| fixture            | gives                                                                     |
+| fixture            | provides                                                                  |
 |--------------------|---------------------------------------------------------------------------|
 | `postgres_server`  | the administrator's URL of the run's PostgreSQL                           |
-| `database_backend` | `sqlite`, then `postgresql`: parameter of the two below                   |
+| `database_backend` | `sqlite`, then `postgresql`: parameter of the next two fixtures           |
 | `database_url`     | an empty database for this test                                           |
 | `make_database`    | `make_database(name, migrate)`: a copy of a migrated database             |
 | `redis_url`        | this worker's database of the run's Redis, emptied for the test           |
 | `nats_url`         | the run's NATS with JetStream; tests choose distinct stream names         |
 | `own_nats`         | a private NATS that can be stopped, killed and restarted                  |
-| `object_backend`   | `folder`, then `s3`: parameter of the one below                           |
+| `object_backend`   | `folder`, then `s3`: parameter of the next fixture                        |
 | `objects_at`       | an empty storage of objects: the settings `objects_…` of a service        |
 | `receiver`         | an HTTP endpoint that records requests                                    |
 
@@ -87,7 +87,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Send the addresses of the run's servers to an xdist worker."""
+    """Send the folder with the run's servers to an xdist worker."""
     node.workerinput[WORKER_KEY] = str(node.config.stash[SERVERS].folder)
 
 

@@ -157,7 +157,7 @@ class GuardedProcess:
                 limit_files(process, full=full)
 
     def detach(self) -> None:
-        """Let the server run until the test run is over, because a worker may end before the others."""
+        """Keep the server running until the test run ends, because a worker may end before the others."""
         self._keeper.returncode = 0
 
     def _end(self, request: signal.Signals) -> None:

@@ -85,7 +85,7 @@ class NatsServer:
             self._process = self._begin(self._program, self._port)
 
     def start(self) -> None:
-        """Restart the server. Return when it responds."""
+        """Restart the server, and wait until it responds."""
         self.begin()
         self._wait(self._port)
 
@@ -156,7 +156,7 @@ class SessionServers:
     def open(cls) -> "SessionServers":
         """Begin a run and return its servers.
 
-        Only the controlling process may call this. It must call `close`; its death has the same effect.
+        Only the controlling process may call this. It must call `close`. If it dies, the servers stop, too.
         """
         folder = Path(tempfile.mkdtemp(prefix="ingot-test-", dir=_base_folder()))
         folder.chmod(0o711)  # PostgreSQL's account has to reach its own folder below

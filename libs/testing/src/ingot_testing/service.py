@@ -112,8 +112,7 @@ async def _outbox_rows(database: Database) -> list[Any]:
 def count_statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
     """Yield a list that grows with every statement inside the block, with its parameters.
 
-    It is complete on both databases, because all statements use SQLAlchemy inside the block, prepared ones
-    too.
+    The list is complete on both databases: prepared statements use SQLAlchemy inside the block, too.
     """
     short_reads, database.short_reads = database.short_reads, None
     database.uses_drivers = False

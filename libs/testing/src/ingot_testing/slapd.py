@@ -1,4 +1,4 @@
-"""A real directory: slapd of OpenLDAP, with its own certificate authority. Binds need TLS."""
+"""A real directory server: slapd of OpenLDAP, with its own certificate authority. Binds need TLS."""
 
 import asyncio
 import base64
@@ -69,7 +69,7 @@ class Authority:
         self.pem = _pem(self._certificate(self._name, self._key, basic))
 
     def issue(self, host: str) -> tuple[str, str]:
-        """Return a certificate for a host and 127.0.0.1, and its key."""
+        """Return a certificate for a host and 127.0.0.1, and its private key."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
         names = x509.SubjectAlternativeName([x509.DNSName(host), x509.IPAddress(LOOPBACK)])
@@ -97,7 +97,7 @@ def _pem(certificate: x509.Certificate) -> str:
 
 
 class Slapd:
-    """A running directory, and what it has logged."""
+    """A running directory server, with the lines of its log."""
 
     def __init__(self, folder: Path, authority: Authority, port: int, tls_port: int) -> None:
         self.authority, self.port, self.tls_port = authority, port, tls_port
@@ -106,7 +106,7 @@ class Slapd:
 
     @property
     def url(self) -> str:
-        """Its URL with StartTLS."""
+        """Return the URL for StartTLS."""
         return f"ldap://localhost:{self.port}"
 
     @property
@@ -114,7 +114,7 @@ class Slapd:
         return f"ldaps://localhost:{self.tls_port}"
 
     async def binds(self) -> list[str]:
-        """Return the names of all simple binds, also of refused ones, without those of the tests."""
+        """Return the names of all simple binds, including rejected binds, without the binds of the tests."""
         mark = f"(cn=mark-{next(self._numbers)})"
         await _run("ldapsearch", "-x", "-H", f"ldap://{LOOPBACK}:{self.port}", "-s", "base", mark)
         async with self.read:
@@ -139,7 +139,7 @@ class Slapd:
         return dn
 
     async def add_entry(self, dn: str, **attributes: str) -> None:
-        """Add a person with a name that is escaped already."""
+        """Add a person. ``dn`` is already escaped."""
         await self._change(_ldif(dn, "add", {"objectClass": "inetOrgPerson", **attributes}))
 
     async def add_group(self, name: str, *members: str) -> str:
@@ -148,7 +148,7 @@ class Slapd:
         return dn
 
     async def add_names(self, name: str, *uids: str) -> str:
-        """Add a group that has the names of its members."""
+        """Add a group whose members are named by uid. Return the name of the entry."""
         dn = f"cn={name},{GROUPS}"
         values = {"objectClass": "posixGroup", "gidNumber": "1000", "memberUid": uids}
         await self._change(_ldif(dn, "add", values))
@@ -158,7 +158,7 @@ class Slapd:
         await self._change(f"dn: {dn}\nchangetype: delete\n")
 
     async def replace(self, dn: str, attribute: str, *values: str | bytes) -> None:
-        """Replace the values of an attribute. Bytes are those of a picture."""
+        """Replace the values of an attribute. Bytes are a picture."""
         lines = "".join(
             f"{attribute}: {value}\n" if isinstance(value, str) else f"{attribute}:: {_base64(value)}\n"
             for value in values
@@ -192,7 +192,10 @@ def _ldif(dn: str, change: str, values: dict[str, str | Sequence[str]]) -> str:
 
 @asynccontextmanager
 async def running_slapd(folder: Path, *, limits: str = "") -> AsyncIterator[Slapd]:
-    """Run a directory with an account for Ingot, and no people. ``limits`` are lines of its configuration."""
+    """Run a directory server with an account for Ingot, and no people.
+
+    ``limits`` are lines of its configuration.
+    """
     if not shutil.which("slapd") or not shutil.which("ldapmodify"):
         pytest.skip("no directory: install the packages slapd and ldap-utils")
     authority = Authority("the authority of the directory")
