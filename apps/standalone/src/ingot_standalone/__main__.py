@@ -225,7 +225,10 @@ async def _reset_password(options: argparse.Namespace) -> None:
 
 
 def _password(options: argparse.Namespace) -> tuple[str, str]:
-    """Return the password, and the end of the sentence that is printed."""
+    """Return the password, and the end of the sentence that reports the result.
+
+    The end contains a generated password.
+    """
     if options.password == "-":  # noqa: S105 - stands for standard input
         return sys.stdin.readline().rstrip("\n"), "."
     if options.password is not None:

@@ -1,4 +1,4 @@
-"""Creates and changes users in the data folder, by the rules of identity, also while the server runs."""
+"""Creates and changes users in the data folder, by the rules of identity. The server may run in parallel."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ class Identity(NamedTuple):
 
 
 async def ensure_administrator(folder: DataFolder, *, name: str, email: str, password: str) -> bool:
-    """Create the first administrator. Return False if there is one. Raises CannotStart."""
+    """Create the first administrator. Return False if an administrator exists. Raises CannotStart."""
     async with _identity(folder) as identity:
         return await accounts.ensure_administrator(*identity, login=name, email=email, password=password)
 
@@ -68,7 +68,10 @@ async def reset_password(folder: DataFolder, *, name: str, password: str) -> Non
 
 @asynccontextmanager
 async def _identity(folder: DataFolder) -> AsyncIterator[Identity]:
-    """Yield the objects of identity on the data folder. Its errors become CannotStart, one line each."""
+    """Yield the objects of identity on the data folder. Convert errors of identity to CannotStart.
+
+    The message has one line for each error.
+    """
     url = folder.existing_database_url("identity")
     service_settings = ServiceSettingsReader({"public_url": folder.public_url()})
     settings = service_settings.read(Settings, "identity")

@@ -1,4 +1,4 @@
-"""Backups of a data folder, also while `ingot up` runs on it, and their restoration.
+"""Backups of a data folder, and their restoration. `ingot up` may run on the folder during a backup.
 
 The databases are copied between two passes over the files, so every file of a row is in the backup. Consumers
 are copied before their emitters: an event that a consumer has missed is still in the outbox.
@@ -30,7 +30,7 @@ UPLOADS = ("files", "repositories/files")
 
 
 def back_up(folder: DataFolder, to: Path) -> Path:
-    """Make a backup of ``folder`` below ``to`` and return its folder. Raises CannotStart."""
+    """Make a backup of ``folder`` in a new folder below ``to``. Return the new folder. Raises CannotStart."""
     to = to.absolute()
     try:
         with alone(to):
@@ -80,7 +80,7 @@ def keep_databases(folder: DataFolder) -> Path:
 
 
 def copy_databases(folder: DataFolder, to: Path) -> None:
-    """Copy each database as it is at one moment, while others write to it."""
+    """Copy a snapshot of each database, while other processes write to it. Raises CannotStart for damage."""
     for service in CONSUMERS_FIRST:
         file = folder.database_file(service)
         if not file.exists():
@@ -97,9 +97,10 @@ def copy_databases(folder: DataFolder, to: Path) -> None:
 
 
 def restore(source: Path, folder: DataFolder) -> Path:
-    """Restore a backup into a data folder that does not exist. Return the backup. Raises CannotStart.
+    """Restore a backup into a new data folder. Return the backup. Raises CannotStart.
 
-    ``source`` is a backup, or a folder with backups, whose newest one is used.
+    The data folder may exist if it is empty. ``source`` is a backup, or a folder with backups. Then the
+    newest backup is restored.
     """
     source = source.absolute()
     backup = source if (source / "secrets.json").is_file() else newest(source)
@@ -128,7 +129,7 @@ def restore(source: Path, folder: DataFolder) -> Path:
 
 @contextlib.contextmanager
 def _locked(unfinished: Path) -> Iterator[None]:
-    """Lock the folder inside the block. Raises OSError while another process restores there."""
+    """Lock the folder inside the block. Raises OSError while another process restores into it."""
     descriptor = os.open(unfinished, os.O_RDONLY)
     try:
         try:

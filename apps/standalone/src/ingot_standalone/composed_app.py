@@ -1,4 +1,4 @@
-"""Several apps as one ASGI app: it runs the lifespans of all, and one app gets the requests."""
+"""Several apps as one ASGI app. It runs the lifespans of all apps, and one app gets the requests."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack

@@ -1,4 +1,4 @@
-"""Output of the command for its user; everything else goes to the log."""
+"""Output of the command for its user. All other output goes to the log."""
 
 
 def say(line: str = "") -> None:

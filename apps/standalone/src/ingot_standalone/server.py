@@ -1,4 +1,4 @@
-"""Serves a locked data folder until a signal comes: databases, NATS, apps.
+"""Serves a locked data folder until a signal arrives: databases, NATS, apps.
 
 The imports take a second or two. So `up.py` checks first that the server can start.
 """
@@ -100,7 +100,10 @@ async def _migrate(folder: DataFolder) -> None:
 
 
 async def _is_older(folder: DataFolder) -> bool:
-    """True if an older release wrote a database of the folder. Its migration reports an unreadable one."""
+    """True if an older release wrote a database of the folder. Unreadable databases are ignored.
+
+    Their migration reports the error.
+    """
     with contextlib.suppress(DatabaseNewer, DatabaseError):
         for service, scripts in SCHEMAS.items():
             if folder.database_file(service).exists() and await pending(

@@ -46,7 +46,10 @@ class Services:
         public_url: str,
         ssh_port: int = 0,
     ) -> None:
-        """Read the settings. git over SSH listens on ``ssh_port``; 0: nowhere. Raises SettingsError."""
+        """Read the settings. Raises SettingsError.
+
+        git over SSH listens on ``ssh_port``; 0 switches it off.
+        """
         self._keys = secrets.service_keys
         service_settings = ServiceSettingsReader(
             {

@@ -1,7 +1,7 @@
 """Settings of the `ingot` command; the only reader of its environment.
 
-The command decides the settings that connect the five services: databases, keys, NATS. Every other setting of
-a service, such as ``INGOT_PAGE_SIZE``, is read from the environment as in a cluster.
+The command decides the settings that connect the services: databases, keys, NATS. Every other setting of a
+service, such as ``INGOT_PAGE_SIZE``, is read from the environment as in a cluster.
 """
 
 import os
@@ -70,7 +70,10 @@ class Settings(msgspec.Struct, kw_only=True):
 
 
 def read(options: Mapping[str, Any]) -> Settings:
-    """Return the environment, overridden by ``options`` that are not None. Raises SettingsError."""
+    """Return the settings of the environment. ``options`` that are not None override them.
+
+    Raises SettingsError.
+    """
     settings = load(Settings, "standalone", os.environ)
     return msgspec.structs.replace(
         settings, **{name: value for name, value in options.items() if value is not None}
@@ -78,7 +81,7 @@ def read(options: Mapping[str, Any]) -> Settings:
 
 
 def is_named(variable: str) -> bool:
-    """True if the environment sets a variable, also to the value of its default."""
+    """True if the environment sets a variable to a text that is not empty, even to its default."""
     return bool(os.environ.get(variable))
 
 

@@ -13,10 +13,10 @@ from ingot_standalone.settings import DEFAULT_SSH_PORT, Settings, is_named
 
 @contextmanager
 def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]:
-    """Yield the listening socket, and a text about it for the user.
+    """Yield the listening socket, or None, and a text about it for the user.
 
-    The default port may be taken, by another Ingot for instance. Raises CannotStart for a port in the
-    settings.
+    The socket is None if SSH is switched off, or if the default port is taken. Raises CannotStart if another
+    port is unavailable.
     """
     if not settings.ssh_port:
         yield None, "off"
@@ -35,7 +35,7 @@ def ssh_socket(settings: Settings) -> Iterator[tuple[socket.socket | None, str]]
 def set_urls(repos: ingot_repos.settings.Settings, public_url: str, port: int) -> None:
     """Set the host and port of `ssh_url` for a server that listens on ``port``; 0 hides the URL.
 
-    A port in the settings is kept: users may reach this port through it.
+    A port in the settings is kept, because users may reach ``port`` through it.
     """
     repos.ssh_host = (repos.ssh_host or urlsplit(public_url).hostname or "") if port else ""
     if not is_named("INGOT_REPOS_SSH_PORT"):

@@ -1,4 +1,4 @@
-"""`ingot up`: takes the ports and the data folder, reads its secrets, and starts everything."""
+"""`ingot up`: binds the ports, locks the data folder, reads its secrets, and starts all services."""
 
 import contextlib
 import os
