@@ -235,7 +235,7 @@ async def list_inviters(db: Executor, rows: Sequence[InvitationRow]) -> dict[int
 
 
 def present(row: InvitationRow, inviter: AccountRow, address: str, presenter: Presenter) -> Invitation:
-    """Return an invitation in the form of the API. Email addresses of the inviter are not shown."""
+    """Return an invitation in the format of the API. Email addresses of the inviter are not shown."""
     shown = presenter.user(inviter, None, ANONYMOUS)
     user = User(**{name: getattr(shown, name) for name in User.__struct_fields__})
     return Invitation(

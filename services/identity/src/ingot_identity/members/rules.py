@@ -32,7 +32,7 @@ async def remove(tx: Tx, organization_id: int, user_id: int) -> None:
 
 
 async def remove_by_hand(tx: Tx, organization_id: int, user_id: int) -> None:
-    """Remove a user as ``remove`` does. Raises Conflict if groups of a source made the user a member."""
+    """Remove a user like ``remove``. Raises Conflict if groups of a source made the user a member."""
     await lock_for_update(tx, organization_id)
     await require_not_mapped(tx, await team_rows.ids_of(tx, organization_id, user_id), user_id)
     await remove(tx, organization_id, user_id)

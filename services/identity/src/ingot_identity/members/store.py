@@ -37,7 +37,7 @@ async def add(db: Executor, organization_id: int, user_id: int) -> None:
 
 
 async def filter_members(db: Executor, organization_id: int, user_ids: Collection[int]) -> list[int]:
-    """Return the ids of those users who are members."""
+    """Return the ids of these users who are members."""
     ids = await db.execute(
         select(membership.c.user_id)
         .where(membership.c.organization_id == organization_id, membership.c.user_id.in_(user_ids))

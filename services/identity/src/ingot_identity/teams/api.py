@@ -31,8 +31,8 @@ class CreateTeamOption(msgspec.Struct, kw_only=True):
     A team has its permission only in its `units`; an empty list means all units. The permission admin is for
     the whole repository. `units_map` has a permission for each unit: none, read, write or admin. It replaces
     `units` and a `permission` below admin. If all its permissions are admin, the team has the permission
-    admin. With `includes_all_repositories` the team has its permission for every repository of the
-    organization, including later ones. With `can_create_org_repo` its members may create repositories.
+    admin. With `includes_all_repositories` the team has its permission for every current and future
+    repository of the organization. With `can_create_org_repo` its members may create repositories.
     `visibility` can only be limited.
     """
 

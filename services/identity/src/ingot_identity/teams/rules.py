@@ -223,10 +223,7 @@ async def remove_member(tx: Tx, team_id: int, user_id: int) -> None:
 
 
 async def remove_member_by_hand(tx: Tx, team_id: int, user_id: int) -> None:
-    """Remove a user as ``remove_member`` does.
-
-    Raises Conflict if groups of a source made the user a member.
-    """
+    """Remove a user like ``remove_member``. Raises Conflict if groups of a source made the user a member."""
     await lock_team(tx, team_id)
     await members.require_not_mapped(tx, [team_id], user_id)
     await remove_member(tx, team_id, user_id)

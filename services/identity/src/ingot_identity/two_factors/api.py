@@ -85,7 +85,7 @@ class ConfirmTwoFactor(msgspec.Struct):
 class ProveTwoFactor(msgspec.Struct):
     """A proof. `code` is a code of the app or a recovery code.
 
-    Both are not needed if this request is authenticated with password and code.
+    Password and code are not needed if this request is authenticated with both.
     """
 
     password: Password = ""

@@ -142,7 +142,10 @@ async def get_proof_token(request: IdentityRequest) -> Response[str]:
     status_code=201,
 )
 async def verify_gpg_key(request: IdentityRequest, data: VerifyGPGKeyOption) -> GPGKey:
-    """Prove that the caller owns one of their keys. It then verifies commits with all confirmed addresses."""
+    """Prove that the caller owns one of their keys.
+
+    The key then verifies commits of all confirmed addresses.
+    """
     account_id, tokens = request.principal.id, _tokens(request)
     async with request.db.read() as db:
         row = await gpg_keys.own_key(db, account_id, data.key_id)

@@ -56,7 +56,7 @@ class PublicKey(msgspec.Struct, kw_only=True):
 
 
 async def _present_keys(request: IdentityRequest, db: Executor, rows: Sequence[SshKeyRow]) -> list[PublicKey]:
-    """Return the keys of one user in the form of the API."""
+    """Return the keys of one user in the format of the API."""
     owner = await accounts.get(db, rows[0].account_id) if rows else None
     if owner is None:
         return []

@@ -14,7 +14,7 @@ from ingot_identity.accounts.store.tables import metadata
 
 
 class OAuth2TokenKind(StrEnum):
-    """Kinds of tokens. A ``REFRESH`` token gets new tokens, once."""
+    """Kinds of tokens. A ``REFRESH`` token can be exchanged once for new tokens."""
 
     ACCESS = "access"
     REFRESH = "refresh"

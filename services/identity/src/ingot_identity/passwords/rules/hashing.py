@@ -74,7 +74,7 @@ class Passwords:
 
 
 def unmatched_hash(hasher: PasswordHasher) -> str:
-    """Return a hash that no password matches. Its check takes as long as for a hash by ``hasher``.
+    """Return a hash that no password matches. Its check takes as long as the check of a hash by ``hasher``.
 
     Its digest is random, which is cheap: hashing a real password would slow every start.
     """

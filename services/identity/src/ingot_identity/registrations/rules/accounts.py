@@ -39,7 +39,7 @@ class NewAccount(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """A new account. With a passkey it may have recovery codes, which are shown only once."""
+    """A new account. With a passkey it has recovery codes, which are shown only once."""
 
     account: AccountRow
     passkey_id: int = 0

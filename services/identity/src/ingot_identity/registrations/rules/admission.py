@@ -9,7 +9,10 @@ Mode = Literal["closed", "open", "domain", "approval"]
 
 
 class Admission:
-    """Decides who may register. Raises CannotStart for settings that contradict each other."""
+    """Decides who may register.
+
+    Raises CannotStart for the mode ``domain`` without domains, or without mail to confirm addresses.
+    """
 
     def __init__(self, mode: Mode, domains: Sequence[str], *, sends_mail: bool) -> None:
         self.mode = mode

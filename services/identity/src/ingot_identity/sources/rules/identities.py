@@ -14,9 +14,9 @@ from ingot_identity.sources.store.tables import LOCAL, IdentityRow, SourceRow
 async def link(
     tx: Tx, account_id: int, source: SourceRow, subject: str, *, login_name: str = "", email: str = ""
 ) -> IdentityRow:
-    """Link the account. Return the link.
+    """Link the account with a person at the source. Return the link, which may already exist.
 
-    Raises NotFound, and Conflict if either is already linked otherwise.
+    Raises NotFound, and Conflict if the person or the account is linked with another.
     """
     await lock_for_update(tx, account_id)
     present = await store.get(tx, source.id, subject)

@@ -51,7 +51,10 @@ async def _choice_page(frame: RepositoryFrame, base: str, head: str, *, unknown:
 
 @get("/{owner:str}/{repo:str}/compare/{basehead:path}", policy=anyone(), include_in_schema=False)
 async def compare(request: WebRequest) -> Response[str]:
-    """Show the changes of one branch against another, with the form of a pull request; or as a raw diff."""
+    """Show the changes of one branch against another, with the form of a pull request.
+
+    ``output=diff`` in the query returns them as a raw diff.
+    """
     frame = RepositoryFrame(request)
     if request.query_params.get("output") == "diff":
         return await text_page(frame, frame.api("compare", request.rest(3)), output="diff")

@@ -223,9 +223,9 @@ async def show(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | None = None) -> Response[Any]:
-    """Return the page of an issue with the error of a form. Redirect if it is a pull request.
+    """Return the page of an issue, with the error of a form.
 
-    For a pull request, the error of a form is raised.
+    For a pull request, redirect to its page, or raise the error of the form.
     """
     issue, talk = await frame.load(
         frame.forge.get("issues", frame.api("issues", index)),

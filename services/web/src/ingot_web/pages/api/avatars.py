@@ -9,9 +9,9 @@ from ingot_web.forms.rules.fields import Form
 
 
 async def send_avatar(forge: Forge, service: Literal["identity", "repos"], path: str, form: Form) -> None:
-    """Send the picture in the form to ``path`` of the API, or remove the current one.
+    """Upload the picture in the form to the API at ``path``, or remove the current picture.
 
-    Raises Invalid if the form has neither.
+    Raises Invalid if the form requests neither.
     """
     if form.has("remove"):
         await forge.send("DELETE", service, path)

@@ -252,7 +252,7 @@ async def full_id(frame: RepositoryFrame, name: str) -> str:
 
 
 async def name_in_git(frame: RepositoryFrame, kind: str, rest: str) -> str:
-    """Return the longest name of a branch or tag at the start of ``rest``; empty if there is none."""
+    """Return the longest name of a branch or tag at the start of ``rest``; empty if none matches."""
     first, folder = rest.partition("/")[0], FOLDERS.get(kind)
     if folder is None:
         return ""

@@ -59,7 +59,7 @@ async def read_pull_changes(frame: RepositoryFrame, index: int) -> PullChanges:
 
 
 async def _attributes(frame: RepositoryFrame, commit: str) -> str:
-    """Return the text of ``.gitattributes`` in a commit; empty without one."""
+    """Return the text of ``.gitattributes`` in a commit; empty if the file is missing."""
     path = frame.api("contents-ext", ".gitattributes")
     listed = await frame.forge.get_if_there("repos", path, ref=commit, includes="file_content")
     file = listed.get("file_contents") if isinstance(listed, dict) else None

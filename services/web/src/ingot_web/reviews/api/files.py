@@ -351,7 +351,7 @@ async def reply(request: WebRequest, index: int, comment_id: int) -> Response[An
 async def _conversation_part(
     frame: RepositoryFrame, index: int, form: Form, comment_id: int
 ) -> Response[str] | None:
-    """Return the conversation as a part of an open page; None if it is not among the latest."""
+    """Return the conversation as a part of an open page; None if its comments are not among the latest."""
     pull, (reviews, comments) = await frame.load(
         frame.forge.get("issues", frame.api("pulls", index)), frame.forge.reviews(frame.base, index)
     )
