@@ -1,4 +1,4 @@
-"""Internal routes for the SSH server: its host keys, the owners of keys, and sessions of git."""
+"""Internal routes for the SSH server: its host keys, the holders of keys, and sessions of git."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -54,7 +54,7 @@ async def read_host_keys(request: RepositoryRequest) -> HostKeys:
 
 @get("/internal/ssh/keys", policy=services("repos"), include_in_schema=False)
 async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHolder:
-    """Return the holder of a key: a user, or else a deploy key."""
+    """Return the holder of a key: a user or, without one, the repository of a deploy key. Raises NotFound."""
     identity = request.part(HttpIdentity)
     try:
         owner = await identity.owner_of_ssh_key(fingerprint)
@@ -80,7 +80,7 @@ async def holder_of_key(request: RepositoryRequest, fingerprint: str) -> KeyHold
 async def run_git(request: RepositoryRequest) -> GitAnswer:
     """Run one session of git.
 
-    The body is the client's output, the response is git's output; both are streamed.
+    The body is the client's output, and the response is git's output. Both are streamed.
     """
     session = cast("SshSession", request.scope["resource"])  # type: ignore[typeddict-item]
     request.acquire_slot()

@@ -1,4 +1,4 @@
-"""A request of a git client and its response, as raw ASGI because both are streamed in parallel."""
+"""A request of a git client and its response. Raw ASGI is used, because both are streamed in parallel."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,9 +22,9 @@ MAX_INFLATED = 64 * 1024 * 1024
 
 
 class Exchange:
-    """A request of a git client and its response. Over SSH it is a whole session, in which git sends first.
+    """A request of a git client and its response, as the `Conversation` of pushes and fetches.
 
-    Implements the `Conversation` of pushes and fetches.
+    Over SSH it is a whole session, in which git sends first.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Exchange:
                 return
 
     async def disconnected(self) -> None:
-        """Return when the client disconnects.
+        """Wait until the client disconnects.
 
-        This is noticed only while its request is read, or after its end.
+        A disconnect is noticed only while the request is read, or after its end.
         """
         await self.body_ended.wait()
         while not self._is_disconnected and (await self._receive())["type"] != "http.disconnect":

@@ -112,7 +112,7 @@ def _renew_reader(request: RepositoryRequest, repository: ResolvedRepository) ->
 async def _renew(request: RepositoryRequest, before: ResolvedRepository) -> tuple[ResolvedRepository, Pusher]:
     """Resolve the repository and the pusher again with the current rights of the credential.
 
-    Raises as ``_resolve``.
+    Raises Denied, also if the request has no credential, and the errors of ``resolve_by_id``.
     """
     if not request.principal.credential:  # nothing to look up: it cannot be checked again
         raise Denied("a push under sudo or by a session may not take this long")
@@ -173,7 +173,7 @@ async def _resolve(request: RepositoryRequest, service: Service) -> ResolvedRepo
 async def _resolve_for_push(
     request: RepositoryRequest, owner: str, name: str, unit: Unit
 ) -> ResolvedRepository:
-    """Return the repository for callers who may write or propose commits.
+    """Return the repository for callers who may write or propose commits. Raises Denied, NotFound.
 
     ``push`` checks the required right of each ref.
     """

@@ -56,6 +56,6 @@ def send_bundle(
 
 
 def fetched(request: RepositoryRequest, repository: ResolvedRepository) -> FetchedRepository:
-    """Return the repository as this request may fetch it."""
+    """Return the repository, the protocol of the request, and whether the client is signed in."""
     protocol = request.headers.get("git-protocol")
     return FetchedRepository(request.part(FetchParts), repository, protocol, request.counts_as_signed_in)

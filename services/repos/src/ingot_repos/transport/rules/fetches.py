@@ -139,7 +139,8 @@ async def answer(
 ) -> None:
     """Forward the output of git until the client disconnects or loses its access. Raises ApiError.
 
-    CancelledError then aborts a response that has begun, so the client does not take a part for the whole.
+    If access ends after the response has begun, CancelledError aborts the response. So the client does not
+    take a part for the whole.
     """
     serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(client.disconnected())

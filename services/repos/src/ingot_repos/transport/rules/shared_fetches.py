@@ -55,7 +55,7 @@ class FetchParts:
 class FetchedRepository:
     """A repository that a client fetches from, and the protocol version. The caller has checked the access.
 
-    ``signed_in``: the client is known, as a user or by a deploy key.
+    ``signed_in``: the client is a user or has a deploy key.
     """
 
     parts: FetchParts
@@ -187,7 +187,7 @@ class FetchedRepository:
     async def commit_of_bundle(self) -> str | None:
         """Return the tip of the default branch at the start of the day (UTC). Its bundle is served for a day.
 
-        Never return a commit that the branch no longer contains.
+        Return None without a bundle, and never a commit that the branch no longer contains.
         """
         if not self.offers_bundle:
             return None
@@ -221,7 +221,7 @@ class FetchedRepository:
         )
 
     async def _key(self, kind: bytes, question: bytes) -> bytes:
-        """Return the cache key of a response for the present generation of the repository."""
+        """Return the cache key of a response for the current generation of the repository."""
         id_ = self.repository.id
         generation = await self.parts.storage.call(id_, read_generation)
         protocol = (self.protocol or "").encode(errors="replace")

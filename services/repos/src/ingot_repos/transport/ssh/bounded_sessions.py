@@ -42,9 +42,9 @@ class BoundedSession(SSHServerStreamSession[bytes]):
 def bounded_session(
     connection: asyncssh.SSHServerConnection, factory: asyncssh.SSHServerSessionFactory
 ) -> "tuple[asyncssh.SSHServerChannel[bytes], Awaitable[BoundedSession]]":
-    """Open a session and give its streams to ``factory``.
+    """Return a channel, and its session, which gives its streams to ``factory``.
 
-    Raises ChannelOpenError if its packets are too small.
+    Awaiting the session raises ChannelOpenError if the client accepts only small packets.
     """
     channel = connection.create_server_channel()
     channel._env = Environment()  # noqa: SLF001 - asyncssh has no public name for it

@@ -62,7 +62,7 @@ ENCRYPTION = (
 
 
 class SshServer:
-    """State that all connections share."""
+    """The state that all connections of the SSH server share."""
 
     def __init__(self, repos: Repos, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.repos, self.settings, self.clock = repos, settings, clock
@@ -190,7 +190,7 @@ class Connection(asyncssh.SSHServer):
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """True if the key may sign in.
 
-        Called for each offered key, and again after the proof of possession.
+        Called for each offered key, and again after the client has proved that it owns the key.
         """
         fingerprint = key.get_fingerprint()
         if username != self.server.settings.ssh_user:
@@ -236,13 +236,13 @@ class Connection(asyncssh.SSHServer):
         self._last_use, self.heard = self.server.clock(), 0
 
     def hear(self, size: int) -> None:
-        """Count received bytes. A rate of very few bytes does not count as activity."""
+        """Count received bytes. LEAST_BYTES of them count as activity."""
         self.heard += size
         if self.heard >= LEAST_BYTES:
             self.touch()
 
     def check_time(self) -> None:
-        """Close the connection if sign-in took too long or it is idle. Otherwise schedule the next check."""
+        """Close the connection if sign-in took too long or it is idle. Else schedule the next check."""
         settings, shakes_hands = self.server.settings, len(self._acquired) > 1
         seconds = settings.ssh_login_seconds if shakes_hands else settings.ssh_idle_seconds
         left = self._last_use + seconds - self.server.clock()
@@ -257,7 +257,7 @@ class Connection(asyncssh.SSHServer):
     def _release(self, left: int) -> None:
         """Release the counters except the first ``left``.
 
-        The first counter is that of connections per address.
+        The first counter counts connections per address.
         """
         while len(self._acquired) > left:
             counted, holder = self._acquired.pop()

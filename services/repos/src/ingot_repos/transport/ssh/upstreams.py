@@ -14,7 +14,10 @@ from ingot_wire.framing import Headers
 
 
 class UpstreamAnswer(Protocol):
-    """A status, and a body that is read in parts. Leaving the block ends the request."""
+    """The response of a process: a status, and a body that is read in parts.
+
+    Leaving the block ends the request.
+    """
 
     status: int
 
@@ -31,7 +34,7 @@ class Upstream(Protocol):
 
 
 class AppUpstream:
-    """An app in this process, called as over HTTP but without a socket."""
+    """An app in this process. It is called like over HTTP, but without a socket."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -79,7 +82,7 @@ class AppAnswer:
                 await self._parts.put((b"", False))
 
     async def begun(self) -> None:
-        """Return when the status is known. Raises ConnectionError."""
+        """Wait until the status is known. Raises ConnectionError."""
         await self._begun.wait()
         if not self.status:
             raise ConnectionError("the service sent no answer")

@@ -47,7 +47,7 @@ class WriteLimit:
         return self._is_paused or not self._connection._kex_complete
 
     def apply_to(self, channel: "asyncssh.SSHServerChannel[bytes]") -> None:
-        """Let the channel wait while the limit is reached, and continue afterwards."""
+        """Make the channel wait while the limit is reached, and continue afterwards."""
         state: Any = channel
         flush = state._flush_send_buf
 
