@@ -1,4 +1,4 @@
-"""Sessions over SSH: the repository that a key opens, and who pushes with it."""
+"""Sessions over SSH: the repository that a key gives access to, and the pusher."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ FindRow = Callable[[], Awaitable[RepositoryRow]]
 
 @dataclass(frozen=True)
 class SshSession:
-    """A repository that a key opens, and who pushes to it with that key."""
+    """A repository that a key gives access to, and the pusher with that key."""
 
     repository: ResolvedRepository
     pusher: Pusher
@@ -45,8 +45,8 @@ class SshSession:
 def opened_by_key(command: str = "") -> Policy:
     """Return the policy of a session of the repository in the path. Only the SSH server may call it.
 
-    The access is that of the user with the key in the header, else of the deploy key. Without ``command`` the
-    path has the command.
+    The session has the access of the user whose key is in the header, or else of the deploy key. Without
+    ``command`` the path names the command.
     """
 
     async def decide(connection: Connection, _level: str) -> SshSession:
@@ -83,8 +83,7 @@ async def find_session(
 ) -> SshSession:
     """Return the session of the key in the header. Raises NotFound, Denied.
 
-    For the unit ``wiki`` it is a session of the wiki, which a push creates if necessary.
-
+    With the unit ``wiki``, return a session of the wiki, which a push creates if it does not exist.
     ``proposes``: users with read access may propose commits.
     """
     fingerprint = request.headers.get(KEY_HEADER, "")

@@ -40,7 +40,7 @@ class Conversation(Protocol):
         """Yield the decoded request as it arrives. Raises ClientDisconnected, BodyRefused."""
 
     async def disconnected(self) -> None:
-        """Return when the client has disconnected."""
+        """Wait until the client has disconnected."""
 
     async def start(self, media_type: str) -> None:
         """Begin the response, unless it has begun."""
@@ -93,7 +93,7 @@ async def forward(
     """Forward git's response. With ``return_last``, return its last chunk and leave the response open.
 
     In a session no chunk is held back, because the client waits for each one. A part of a file is not held
-    back either: it would be lost. Raises BadRequest.
+    back either, because it is never the last part. Raises BadRequest.
     """
     answer = _Answer(conversation, service, holds_back=return_last or not conversation.is_session)
     refusal = b""

@@ -8,7 +8,10 @@ from ingot_repos.pushes.store.refs import PushRow
 
 
 def default_branch_after(entry: PushRow, result: PushChanges) -> str:
-    """Return the default branch after a push. The first push to an empty repository may set another one."""
+    """Return the default branch after a push. The first push to an empty repository may choose another one.
+
+    It chooses main, master or its first branch, unless it has the default branch.
+    """
     branches = [
         moved.change.name.removeprefix(BRANCHES)
         for moved in result.moved

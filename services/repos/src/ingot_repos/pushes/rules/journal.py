@@ -1,9 +1,9 @@
 """The journal of pushes: announces every move of a ref, although git and the database commit separately.
 
 Before refs move, a journal entry names them and the account that moves them. Afterwards `settle` compares
-these refs on disk with the ledger. In one transaction it updates the ledger, announces the refs that really
-moved and removes the entry. A process that dies in between leaves the entry; when its lease expires, another
-process settles it.
+these refs on disk with the ledger. In one transaction it updates the ledger, announces the refs that moved,
+and removes the entry. A process that dies in between leaves the entry. When the lease of the entry expires,
+another process settles it.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class Pushes:
         options: Sequence[str] = (),
         imported: bool = False,
     ) -> AsyncIterator[int]:
-        """Allow the refs ``names`` to move inside the block; yield the id for ``settle``.
+        """Allow the refs ``names`` to move inside the block. Yield the id for ``settle``.
 
         Without names, replicas stay current. The entry is committed before the block begins, and its lease is
         extended while the block runs. ``options`` and ``imported`` are announced with the refs.
@@ -147,7 +147,7 @@ class Pushes:
         """Return the result of ``move``, which may move the refs ``names``, and announce the moves.
 
         A cancelled caller waits until they are announced, because threads that move refs cannot be stopped.
-        Arguments and errors are those of ``journaled`` and ``settle``.
+        Takes the arguments and raises the errors of ``journaled`` and ``settle``.
         """
 
         async def move_and_settle() -> T:
@@ -175,8 +175,8 @@ class Pushes:
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
         """Allow files to change inside the block, which ends before the repository moves to another shard.
 
-        ``moved_ref``, such as a ref of a pull request, may move inside the block and is not announced. No
-        replica has it then. Raises as ``journaled``.
+        ``moved_ref``, such as a ref of a pull request, may move inside the block and is not announced. It
+        makes all replicas outdated. Raises the errors of ``journaled``.
         """
         async with self.journaled(repository_id, user_id, [moved_ref] if moved_ref else []) as push_id:
             try:
@@ -207,8 +207,8 @@ class Pushes:
     async def merge_of(self, repository_id: int, number: int) -> str | None:
         """Return the commit that merged this pull request; None if it is not merged.
 
-        Raises Conflict while the outcome of a merge is unknown: its process still works, or died and another
-        process is about to settle its entry.
+        Raises Conflict while the outcome of a merge is unknown: its process still runs, or it died and its
+        entry is not settled yet.
         """
         async with self._db.read() as db:
             # One statement: an outcome is recorded in the transaction that removes the entry.
@@ -252,7 +252,7 @@ class Pushes:
     async def sweep(self) -> int:
         """Settle the entries that dead processes left. Return their number.
 
-        An entry that fails waits until its lease expires again; the others are settled.
+        If an entry fails, it waits until its lease expires again. The other entries are settled.
         """
         async with self._db.read() as db:
             expired = await refs.list_expired(db, self._shard)
@@ -341,9 +341,10 @@ class Pushes:
     async def _read(
         self, entry: PushRow, ledger: dict[str, str], names: Sequence[str], *, small: bool
     ) -> tuple[PushChanges, dict[str, Any]]:
-        """Return the moved refs, and changed columns: licences if their files changed, size and language.
+        """Return the moved refs, and the changed columns of the repository.
 
-        Size and language are set only if they are measured. An unknown language is detected each time.
+        Licences are set if their files changed. Size and language are set only if they are measured. An
+        unknown language is detected each time, except for merges.
         """
         is_measured = self._is_measured(entry, small=small)
 
@@ -375,7 +376,7 @@ class Pushes:
     def _is_measured(self, entry: PushRow, *, small: bool) -> bool:
         """True if this push measures the repository, which reads every file.
 
-        Merges never do. Small pushes do once a minute.
+        Merges never measure it. Small pushes measure it once a minute.
         """
         is_recent = small and entry.repository_id in self._measured
         if entry.merged_pull or is_recent:
@@ -384,7 +385,7 @@ class Pushes:
         return True
 
     async def _set_default_branch(self, entry: PushRow, result: PushChanges) -> str:
-        """Set the default branch in git if the push brings another one. Return its name."""
+        """Set the default branch in git if the push changes it. Return its name."""
         main = default_branch_after(entry, result)
         if main != entry.default_branch:
             try:

@@ -1,4 +1,4 @@
-"""Extends the lease of a journal entry while its push runs: an expired entry counts as abandoned."""
+"""Extension of the lease of a journal entry while its push runs. An expired entry counts as abandoned."""
 
 import asyncio
 from collections.abc import Iterator

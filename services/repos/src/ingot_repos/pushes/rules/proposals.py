@@ -47,8 +47,8 @@ def proposal_ref(proposal_id: int) -> str:
 class Options(msgspec.Struct, frozen=True):
     """The options of a push (`git push -o`).
 
-    ``for_hooks`` are passed to the hooks of the server. ``remarks`` tell the client which were passed or
-    ignored.
+    ``for_hooks`` are passed to the hooks of the server. ``remarks`` are lines for the client, about options
+    that were passed to hooks or ignored.
     """
 
     topic: str = ""
@@ -124,7 +124,10 @@ async def plan(
     *,
     refusal: str = "",
 ) -> Plan:
-    """Plan git's work for each ref update. ``refusal`` is the reason why the actor may not propose."""
+    """Plan git's work for each ref update.
+
+    ``refusal`` is the reason why the actor may not propose; empty if the actor may propose.
+    """
     planned = Plan([], [], [])
     taken = set[int]()
     if sum(command.name.startswith(FOR) for command in commands) > MOST_IN_A_PUSH:
@@ -156,7 +159,7 @@ async def plan(
 async def _add_proposal(
     planned: Plan, storage: Storage, repository_id: int, proposal: Proposal, options: Options
 ) -> None:
-    """Let git move the ref of the proposal from its present commit."""
+    """Let git move the ref of the proposal from its current commit."""
     before, is_merged = await storage.call(repository_id, current_tip, proposal.ref, proposal.base_branch)
     planned.commands.append(RefChange(proposal.ref, before, proposal.after))
     planned.proposals.append(msgspec.structs.replace(proposal, before=before))
@@ -179,7 +182,7 @@ async def announce(
     account_id: int,
     restricted: bool,
 ) -> dict[str, str]:
-    """Announce proposals to issues. Return the reasons by ref for proposals that are then rejected."""
+    """Announce proposals to issues. Return reasons by ref for the proposals that are rejected."""
     messages, reasons = await _read_messages(storage, repository_id, proposed)
     async with db.transaction() as tx:
         row = await repositories.get_unfiltered(tx, repository_id)
@@ -240,7 +243,10 @@ async def take_back(
 
 
 async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[int, int]:
-    """Return pull request numbers by proposal id, of those that issues has compared at these commits."""
+    """Return pull request numbers by proposal id.
+
+    Proposals whose current commit issues has not compared are omitted.
+    """
     numbers = {}
     async with db.read() as tx:
         for proposal in proposed:
@@ -253,7 +259,10 @@ async def pull_numbers(db: Database, proposed: Sequence[Proposal]) -> Mapping[in
 async def _read_target(
     storage: Storage, row: RepositoryRow, actor: Actor, command: RefChange, options: Options
 ) -> tuple[str, str, str]:
-    """Return base branch, topic, and the reason to reject the proposal; empty if it is allowed."""
+    """Return base branch, topic, and the reason to reject the proposal.
+
+    The reason is empty if the proposal is allowed.
+    """
     if len(command.name) > len(FOR) + LONGEST_BRANCH + 1 + LONGEST_TOPIC:
         return "", "", "the name is too long"
     base, topic = await storage.call(row.id, split_target, command.name.removeprefix(FOR))

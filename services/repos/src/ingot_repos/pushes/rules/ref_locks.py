@@ -28,8 +28,8 @@ async def remove_before_change(
 ) -> None:
     """Remove old locks of the refs that a journal entry is about to move.
 
-    The names are as the client sent them. While another push moves refs of the repository, no locks are
-    removed: they may belong to it, however old they are.
+    ``names`` come from the client, so invalid ones are skipped. While another push moves refs of the
+    repository, no locks are removed: they may belong to it, however old they are.
     """
     valid = [name for name in names if is_valid_ref_name(name)]
     path = storage.path(repository_id)

@@ -1,4 +1,4 @@
-"""Moves branches and tags for API requests, always with the journal and the rules of a push."""
+"""Moves of branches and tags by API requests, always with the journal and the rules of a push."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,9 +29,9 @@ def require_changeable(row: RepositoryRow) -> None:
 
 
 class RefUpdates:
-    """Moves refs of one repository. ``mover`` is the actor as rules see them.
+    """Moves of the refs of one repository. ``mover`` is the actor as rules see them.
 
-    ``read_rules`` returns the present rules. They are read for each move, because a move may have waited for
+    ``read_rules`` returns the current rules. They are read for each move, because a move may have waited for
     its turn. ``restricted``: the caller's token is restricted to some repositories, as for ``PushReceived``.
     """
 
@@ -52,9 +52,9 @@ class RefUpdates:
         self.row, self.actor, self._restricted = row, actor, restricted
 
     async def apply(self, changes: Sequence[RefChange]) -> None:
-        """Move all of the refs or none, if they have their expected values, and announce the moves.
+        """Move all of the refs or none, if they have their expected values. Announce the moves.
 
-        The moves are announced even if the caller has disconnected.
+        They are announced even if the caller has disconnected.
 
         Raises RefMoved if a ref has another value, InvalidName, Denied.
         """
@@ -77,7 +77,7 @@ class RefUpdates:
         """Call ``make_commit`` with repository and tip. Publish its commit for ``apply``, and return its id.
 
         Raises the errors of ``apply`` for rejected changes. Commits of another repository are checked before
-        any object is copied. So a user can never reference a rejected object in this repository.
+        any object is copied. So a rejected object can never be referenced in this repository.
         """
         after = await head.act(make_commit)
 
@@ -92,8 +92,8 @@ class RefUpdates:
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
         """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits.
 
-        No rule lets an actor without write access move a protected branch: the author of a pull request
-        allowed that for an unprotected one.
+        An actor without write access never moves a protected branch. The author of a pull request can give
+        access only to unprotected branches.
         """
         require_changeable(self.row)
         rules = await self._read_rules()
@@ -106,7 +106,7 @@ class RefUpdates:
         await self._judge.require(rules.refusals(self._mover, changes), changes, read)
 
     async def _is_forced(self, changes: Sequence[RefChange], read: Read) -> bool:
-        """True if a branch gets a commit that does not continue its old one."""
+        """True if a branch gets a commit that does not contain its former commit."""
         for change in changes:
             moves = ZERO_OID not in (change.before, change.after)
             is_branch = change.name.startswith(BRANCHES)

@@ -48,7 +48,7 @@ def find_refusals(rules: Rules, pusher: Pusher, commands: Sequence[RefChange]) -
 
 
 def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> str:
-    """Return the reason why a pusher without write access may not make a change; empty if they may.
+    """Return the reason why a pusher without write access may not make a change; empty if allowed.
 
     Maintainers may not create or delete branches, and no rule lets them push to a protected branch.
     """
@@ -61,7 +61,7 @@ def _refusal_of_maintainer(rules: Rules, pusher: Pusher, change: RefChange) -> s
 
 
 async def refusal_of_proposals(identity: HttpIdentity, row: RepositoryRow, pusher: Pusher) -> str:
-    """Return the reason why the pusher may not propose commits; empty if they may."""
+    """Return the reason why the pusher may not propose commits; empty if allowed."""
     if row.wiki_of is not None:
         return "a wiki has no pull requests"
     if not pusher.reads_pulls:
@@ -78,7 +78,11 @@ async def refusal_of_late_push(
     commands: Sequence[RefChange],
     earlier: Sequence[RefRefusal],
 ) -> str:
-    """Return the reason why no ref may move; empty unless more updates are rejected than ``earlier``."""
+    """Check a push that took long again. Return the reason why no ref may move; empty if allowed.
+
+    A push is rejected if its access has ended. It is also rejected if rules now reject an update that is not
+    in ``earlier``.
+    """
     others = [one for one in commands if not one.name.startswith(FOR)]
     try:
         repository, pusher = await renew()

@@ -112,7 +112,7 @@ class PlannedPush:
 
     @property
     def opened(self) -> Sequence[str]:
-        """Return hidden refs that git may move. The update hook rejects others below refs/for/."""
+        """Return hidden refs that git may move. The update hook rejects other refs below refs/for/."""
         if not _proposes(self.push.commands):
             return ()
         return [FOR, *(proposal.ref for proposal in self.plan.proposals)]
@@ -147,8 +147,8 @@ class PushSession:
     async def run(self) -> None:
         """Receive the push. Read the ref updates first, then wait for a slot for git.
 
-        If the push takes long, ``renew`` checks the rights again before refs move. If they have ended, no ref
-        moves. Raises BadRequest, Unavailable, NotFound.
+        If the push takes long, ``renew`` checks the rights again before refs move. If the rights have ended,
+        no ref moves. Raises BadRequest, Unavailable, NotFound.
         """
         decided_at = asyncio.get_running_loop().time()
         client = self._client
@@ -190,7 +190,7 @@ class PushSession:
     async def _receive(self, push: Push, decided_at: float) -> None:
         """Plan and run the push.
 
-        Add a journal entry before refs move; announce the moves before the response ends.
+        Adds a journal entry before refs move, and announces the moves before the response ends.
         """
         planned = await self._plan(push)
         hooks = await self._hooks(planned)
@@ -242,7 +242,10 @@ class PushSession:
     async def _run_git(
         self, planned: PlannedPush, hooks: Path | None, decided_at: float, report: PushReport
     ) -> bytes:
-        """Let git move refs between journal entry and settlement. Return the last chunk of the response."""
+        """Let git move refs between journal entry and settlement. Return the last chunk of the response.
+
+        Without a change that git may make, there is no journal entry.
+        """
         id_ = self._repository.id
         async with (
             # Who may move nothing here gets no more room than a stranger.
@@ -383,7 +386,7 @@ async def announce_push(journal: Pushes, push_id: int, *, small: bool) -> None:
 
 
 async def _show_progress(client: Conversation, announcing: asyncio.Task[None]) -> None:
-    """Tell the client every few seconds that the push is being recorded, until it is or the client leaves."""
+    """Send a progress line every few seconds, until the push is announced or the client disconnects."""
     seconds = 0.0
     with contextlib.suppress(ClientDisconnected, OSError):
         while not (await asyncio.wait([announcing], timeout=PROGRESS_SECONDS))[0]:

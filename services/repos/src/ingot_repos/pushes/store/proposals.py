@@ -25,7 +25,7 @@ class ProposalRow(TypedRow):
 async def take(
     tx: Tx, repository_id: int, account_id: int, base_branch: str, topic: str, *, most_pending: int
 ) -> int:
-    """Return the id of this proposal. It is added if it is new.
+    """Return the id of this proposal. A new proposal is inserted.
 
     Return 0 if the account has ``most_pending`` other proposals in the repository without a pull request.
     """
@@ -65,7 +65,7 @@ async def record(
 ) -> bool:
     """Store the head that issues compared, and the pull request if given.
 
-    Return True if the proposal exists.
+    Return False if the proposal does not exist.
     """
     values: dict[str, str | int] = {"compared_sha": compared_sha}
     if number is not None:

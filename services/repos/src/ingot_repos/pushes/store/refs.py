@@ -111,7 +111,7 @@ _SET = PreparedWrite(
 async def record(
     db: Executor, repository_id: int, tips: Mapping[str, str | None], *, counts: bool = True
 ) -> None:
-    """Store the targets of refs; None removes a ref. Recount the branches if a ref was added or removed."""
+    """Store the targets of refs; None removes a ref. With ``counts``, recount the branches."""
     deleted = [name for name, oid in tips.items() if oid is None]
     for start in range(0, len(deleted), MANY):
         part = deleted[start : start + MANY]
@@ -128,7 +128,7 @@ async def record(
 
 @cache
 def _advance(names: tuple[str, ...]) -> PreparedWrite:
-    """Return the prepared write for a combination of columns. Pushes use few of the possible combinations."""
+    """Prepare the write for a combination of columns. Pushes use few of the possible combinations."""
     statement = update(repository).where(
         repository.c.id == _REPOSITORY, repository.c.ref_version == bindparam("read_version", type_=BigId)
     )
@@ -198,7 +198,7 @@ async def add_push(
 ) -> int:
     """Insert a journal entry for refs that are about to move. Return its id.
 
-    With ``shard``, insert only if the repository is on that shard and no job moves it; return 0 otherwise.
+    With ``shard``, insert it only if the repository is on that shard and no job moves it. Return 0 otherwise.
     """
     values = {
         "repository_id": repository_id,
@@ -264,7 +264,7 @@ async def get_push_and_ledger(
 ) -> tuple[PushRow | None, Sequence[str], dict[str, str]]:
     """Return a journal entry, the names of its refs, and their rows of ``ledger``.
 
-    For few ``names`` this is one statement.
+    The entry is None if it was removed. For few ``names`` this is one statement.
     """
     if names is not None and len(names) <= FEW:
         rows = await _PUSH_AND_LEDGER.all(db, push_id=push_id, names=names)
@@ -278,7 +278,7 @@ async def get_push_and_ledger(
 
 
 async def has_large_push(db: Executor, repository_id: int) -> bool:
-    """True if the journal has an entry with hundreds of refs of the repository."""
+    """True if the journal has a push with more than LARGE_PUSH characters of ref names."""
     large = exists().where(push.c.repository_id == repository_id, func.length(push.c.refs) > LARGE_PUSH)
     return bool((await db.execute(select(large))).scalar())
 
@@ -294,7 +294,7 @@ async def extend_push(db: Executor, push_id: int, lease: datetime) -> None:
 
 
 async def list_expired(db: Executor, shard: str) -> Sequence[ExpiredPushRow]:
-    """List entries of a shard with an expired lease, whose processes are dead."""
+    """List at most 100 entries of a shard with an expired lease. Their processes are probably dead."""
     statement = (
         select(push.c.id, push.c.lease_until)
         .join(repository, repository.c.id == push.c.repository_id)
@@ -329,7 +329,7 @@ _MERGE = PreparedQuery(
 
 
 async def merge_of(db: Executor, repository_id: int, number: int) -> tuple[str | None, bool]:
-    """Return the commit that merged a pull request, or None; and True if a merge is not settled yet."""
+    """Return the commit that merged a pull request, or None, and if a merge is still unsettled."""
     row = await _MERGE.first(db, of=repository_id, pull_number=number)
     return (row.sha, row.unsettled > 0) if row is not None else (None, False)
 
