@@ -59,9 +59,9 @@ async def list_folders(request: RepositoryRequest, pattern: Pattern = "") -> Res
 async def adopt(request: RepositoryRequest, owner: str, repo: str) -> None:
     """Create a private repository from the branches and tags of a folder without a row.
 
-    Its objects are checked like those of a push. A folder that is refused stays as it was.
-    A folder `-/<id>` becomes a repository of the caller, named by its id. The folder goes to the trash, which
-    is emptied after two days.
+    Its objects are checked like pushed objects. A rejected folder is not changed. A folder `-/<id>` becomes a
+    repository of the caller, named by its id. The adopted folder goes to the trash, which is emptied after
+    two days.
     """
     access.require_unrestricted(request.principal)
     request.acquire_slot()

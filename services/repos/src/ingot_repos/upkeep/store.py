@@ -68,7 +68,7 @@ async def list_ready(
 
 
 async def list_old_pushes(db: Executor, shard: str, before: datetime) -> Sequence[OldPushRow]:
-    """List journal entries of a shard that began before that time."""
+    """List journal entries of a shard that began before ``before``."""
     statement = (
         select(push.c.repository_id, push.c.created_at)
         .join(repository, repository.c.id == push.c.repository_id)
@@ -79,7 +79,7 @@ async def list_old_pushes(db: Executor, shard: str, before: datetime) -> Sequenc
 
 
 async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
-    """Return those of ``ids`` that have a row, a tombstone, or a job that has not ended."""
+    """Return the members of ``ids`` that have a row, a tombstone, or a job that has not ended."""
     statement = union(
         select(repository.c.id).where(repository.c.id.in_(ids)),
         select(tombstone.c.repository_id).where(tombstone.c.repository_id.in_(ids)),
@@ -91,7 +91,7 @@ async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
 
 
 async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
-    """Return those of ``ids`` that are on another shard, with the name of the shard."""
+    """Return the members of ``ids`` that are on another shard, with the name of the shard."""
     statement = select(repository.c.id, repository.c.shard).where(
         repository.c.id.in_(ids), repository.c.shard != shard
     )
@@ -99,7 +99,7 @@ async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> 
 
 
 async def list_links_on_other_shards(db: Executor, shard: str) -> Sequence[PlacedRow]:
-    """List repositories of other shards that have LFS objects on this one."""
+    """List repositories of other shards that have LFS objects on this shard."""
     linked = select(lfs_link.c.repository_id).join(lfs_object, lfs_object.c.id == lfs_link.c.object_id)
     statement = select(repository.c.id, repository.c.shard).where(
         repository.c.shard != shard, repository.c.id.in_(linked.where(lfs_object.c.shard == shard))

@@ -64,7 +64,7 @@ class Maintenance:
                     await release(tx, self._jobs, row.repository_id, row.shard)
 
     async def recount(self) -> None:
-        """Recount all repositories, and add up notes written since the last count.
+        """Recount all repositories. The result replaces the notes of changes since the last count.
 
         Only one process does this at a time.
         """

@@ -145,8 +145,8 @@ class UpkeepJobs:
     async def check(self, job: Job) -> None:
         """Check one repository.
 
-        If no object is damaged, pack loose refs if there are very many. Then also unlink LFS objects that
-        have long been unneeded.
+        If no object is damaged, pack loose refs if there are very many. Then unlink LFS objects that have
+        long been unneeded.
         """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         if await self.check_now(repository_id):
@@ -239,7 +239,7 @@ class UpkeepJobs:
             return await upkeep.list_to_pack(db, self._shard, packed_before=before, most=PLANNED_AT_ONCE)
 
     async def _to_check(self, since: datetime | None = None) -> Sequence[int]:
-        """List repositories that were not checked since ``since``, by default for a week."""
+        """List ids of repositories that were not checked since ``since``; None is one CHECK_EVERY ago."""
         before = since or now() - CHECK_EVERY
         async with self._db.read() as db:
             return await upkeep.list_to_check(db, self._shard, before=before, most=PLANNED_AT_ONCE)

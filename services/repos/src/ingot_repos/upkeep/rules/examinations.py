@@ -1,4 +1,4 @@
-"""Finds and repairs differences between the rows of a shard and its files.
+"""Differences between the rows of a shard and its files: finds and repairs them.
 
 It may run while the service is running. Repositories that are being changed are skipped.
 """
@@ -116,7 +116,7 @@ async def _repositories(database: Database, storage: Storage, shard: str, repair
 
 
 async def _list_ready(db: Executor, shard: str, after: int, limit: int) -> Sequence[CheckedRow]:
-    """List a page of repositories. A journal entry that is too old does not count as a running change."""
+    """List a page of repositories. A journal entry older than OLD_PUSH does not count as a running change."""
     leased, begun = now() - SETTLED_WITHIN, now() - OLD_PUSH
     return await storage_checks.list_ready(db, shard, after, limit, leased=leased, begun=begun)
 
@@ -331,7 +331,7 @@ async def _sizes(objects: ObjectStore, keys: Sequence[str]) -> list[int | None]:
 
 
 async def _without_job(database: Database, shard: str, other_shards: Mapping[int, str]) -> Mapping[int, str]:
-    """Return the repositories without a job that uses or removes their files.
+    """Return the shards by repository, for repositories without a job that uses or removes their files.
 
     Repositories that moved back to this shard are omitted.
     """

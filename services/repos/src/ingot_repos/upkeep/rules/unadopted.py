@@ -51,8 +51,8 @@ class UnadoptedFolder(NamedTuple):
 async def find_orphans(database: Database, storage: Storage) -> Orphans:
     """Return the orphans of the volume.
 
-    The row of a repository exists before its folder does. The folders are listed before the rows are read, so
-    a listed folder without a row belongs to no repository. Folders with a tombstone or a job are no orphans:
+    The row of a repository exists before its folder. The folders are listed before the rows are read, so a
+    listed folder without a row belongs to no repository. Folders with a tombstone or a job are no orphans:
     their files are about to be removed, copied or moved.
     """
     all_ids, orphaned = await asyncio.to_thread(lambda: list(storage.ids())), set[int]()
@@ -81,7 +81,10 @@ def matches(full_name: str, pattern: str) -> bool:
 
 
 async def find(database: Database, storage: Storage, owner: str, name: str) -> UnadoptedFolder:
-    """Return the named folder. Raises NotFound. Raises Conflict if the database may be the wrong one."""
+    """Return the named folder. Raises NotFound.
+
+    Raises Conflict for an orphan if most folders are orphans, because the database may be the wrong one.
+    """
     if owner == NO_OWNER:
         orphans = await find_orphans(database, storage)
         if not name.isdecimal() or int(name) not in orphans.orphaned:
@@ -116,7 +119,7 @@ def lock_name(shard: str) -> str:
 
 @asynccontextmanager
 async def staged_copy(storage: Storage, folder: UnadoptedFolder) -> AsyncGenerator[StagedCopy, None]:
-    """Yield a checked copy of branches and tags, to be published. Remove it if it was not published.
+    """Yield a checked copy of branches and tags, for the caller to publish. Remove an unpublished copy.
 
     Hooks and settings of the folder are not copied and never used. Raises Invalid if the folder cannot be
     copied.
@@ -137,7 +140,10 @@ async def staged_copy(storage: Storage, folder: UnadoptedFolder) -> AsyncGenerat
 
 
 def main_branch(staged: StagedCopy, default: str) -> str:
-    """Return the default branch of an adopted repository: the branch in its HEAD, if that exists."""
+    """Return the default branch of an adopted repository: the branch in its HEAD, if that exists.
+
+    Otherwise it is main, master or the first branch. Without branches it is ``default``.
+    """
     if not staged.branches:
         return default
     return next((name for name in (staged.head, *_MAIN) if name in staged.branches), min(staged.branches))
