@@ -40,7 +40,7 @@ class FileList(msgspec.Struct, frozen=True):
 
 
 class Shards:
-    """The other shards by name. ``origins`` are those of the settings."""
+    """The other shards by name. ``origins`` are the shards in the settings."""
 
     def __init__(
         self,
@@ -55,17 +55,20 @@ class Shards:
 
     @property
     def names(self) -> Sequence[str]:
-        """Return the names in the settings."""
+        """Return the names of the shards in the settings."""
         return list(self.origins)
 
     def in_order(self, names: Sequence[str]) -> Sequence[str]:
-        """Return shards with equal data in the order in which to ask them."""
+        """Return ``names`` in the order in which to ask these shards, which have equal data.
+
+        The order is random, but shards that could not be reached recently come last.
+        """
         clock = time.monotonic()
         shuffled = random.sample(names, len(names))  # spreads the load; not a secret
         return sorted(shuffled, key=lambda name: self._absent_until.get(name, 0.0) > clock)
 
     def note_unreachable(self, name: str) -> None:
-        """Record that the shard could not be reached."""
+        """Record that the shard could not be reached, for UNREACHABLE_SECONDS."""
         self._absent_until[name] = time.monotonic() + UNREACHABLE_SECONDS
 
     async def origin(self, name: str) -> Origin:
@@ -78,7 +81,7 @@ class Shards:
         return shard.origin
 
     async def _look_up(self, name: str) -> AddedShard:
-        """Look up the URL of an added shard. Running requests keep their URL."""
+        """Look up the URL of an added shard. Raises Unavailable if it has none."""
         url = await self._find(name)
         before = self._added.pop(name, None)
         is_same = before is not None and before.url == url

@@ -1,4 +1,4 @@
-"""Forwards requests to the shard that has the files of a repository.
+"""Forwarding of requests to the shard that has the files of a repository.
 
 Both shards check access.
 """
@@ -116,7 +116,7 @@ async def forward_push(request: DatabaseRequest, shard: str, body: AsyncIterator
 
 
 def after_flush(send: Send) -> Send:
-    """Wrap ``send`` to drop the response head and the packets up to the first flush (the refs).
+    """Wrap ``send`` to drop the response head, and the packets with the refs up to the first flush.
 
     An error is sent as an error packet of git.
     """

@@ -14,7 +14,7 @@ READS = frozenset(("GET", "HEAD"))
 
 
 async def require_replica(request: DatabaseRequest, repository_id: int, other: OnAnotherShard) -> None:
-    """Return if this shard has a current replica, else raise OnAnotherShard.
+    """Raise OnAnotherShard unless this shard has a current replica.
 
     The error names other shards with current replicas. A request that was already forwarded goes only to the
     shard of the repository, which prevents loops.

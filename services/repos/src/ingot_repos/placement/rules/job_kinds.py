@@ -26,7 +26,7 @@ def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
 
 
 async def was_moved_to_shard(jobs: Jobs, job: Job, kind: str, shard: str, payload: msgspec.Struct) -> bool:
-    """Move the job to ``shard`` if its repository has moved there. Return whether it did."""
+    """Move the job to ``shard`` if its repository has moved there. Return True if it was moved."""
     if job.kind in (kind, job_kind(kind, shard)):
         return False
     async with jobs.database.transaction() as tx:

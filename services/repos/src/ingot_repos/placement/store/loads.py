@@ -25,7 +25,7 @@ MOST_ROWS = 1000
 
 
 def today() -> int:
-    """Return the present day as stored in the table."""
+    """Return the number of days from 1970-01-01 to today, in UTC."""
     return int(now().timestamp()) // int(timedelta(days=1).total_seconds())
 
 

@@ -53,7 +53,7 @@ _IS_CURRENT = and_(
 
 
 async def list_current(db: Executor, repository_id: int) -> Sequence[CurrentRow]:
-    """List the replicas of a repository that may answer reads. Empty while refs may be moving."""
+    """List the replicas of a repository that may answer reads; none while refs may be moving."""
     moving = select(push.c.id).where(
         push.c.repository_id == repository_id, push.c.moves_refs, push.c.lease_until > now()
     )
@@ -84,7 +84,7 @@ def _rows() -> Select[Any]:
 
 
 def _is_due() -> ColumnElement[bool]:
-    """Return the condition for replicas to update or remove. Its parameters are ``_when_due``."""
+    """Return the condition for replicas to update or remove. ``_when_due`` returns its parameters."""
     ended = or_(replica.c.obsolete, repository.c.id.is_(None), repository.c.shard == replica.c.shard)
     is_behind = and_(
         repository.c.state == bindparam("ready"),
@@ -114,7 +114,7 @@ def _when_due() -> dict[str, Any]:
 
 
 async def list_due(db: Executor, shard: str, *, is_new: bool) -> Sequence[ReplicaRow]:
-    """List due replicas of a shard: with ``is_new`` those without a first copy, else the others."""
+    """List due replicas of a shard. ``is_new``: replicas without a first copy; otherwise the others."""
     return await _DUE[is_new].all(db, shard=shard, most=MOST_DUE, **_when_due())
 
 
@@ -138,7 +138,7 @@ async def get(db: Executor, repository_id: int, shard: str) -> ReplicaRow | None
 
 
 async def get_due(db: Executor, repository_id: int, shard: str) -> ReplicaRow | None:
-    """Return a replica if it is still due (see ``list_due``)."""
+    """Return a replica if it is still due, or None. See ``list_due``."""
     return await _ONE_DUE.first(db, id=repository_id, shard=shard, **_when_due())
 
 
@@ -168,7 +168,7 @@ async def retire(tx: Executor, shard: str, repository_id: int = 0) -> int:
 
 
 async def change(tx: Executor, repository_id: int, shard: str, **values: Any) -> bool:
-    """Change columns of a replica that is not obsolete. Return whether it exists."""
+    """Change columns of a replica that is not obsolete. Return False if none exists."""
     one = (replica.c.repository_id == repository_id, replica.c.shard == shard, ~replica.c.obsolete)
     return (await tx.execute(update(replica).where(*one).values(**values))).rowcount == 1
 

@@ -38,12 +38,12 @@ _READ, _LOCK_FOR_SHARE = (
 
 
 async def place(db: Executor, repository_id: int) -> PlaceRow | None:
-    """Return the present shard of a repository, or None."""
+    """Return the current shard of a repository, or None."""
     return await _READ.first(db, repository_id=repository_id)
 
 
 async def lock_for_share(tx: Executor, repository_id: int) -> PlaceRow | None:
-    """Return the shard of a repository and lock the row for share.
+    """Lock the row of a repository for share. Return its shard, or None.
 
     The repository cannot move until the transaction ends.
     """
@@ -72,7 +72,7 @@ async def get(db: Executor, name: str) -> ShardRow | None:
 
 
 async def save(tx: Tx, name: str, **values: Any) -> None:
-    """Add a shard, or change columns of an existing one."""
+    """Add a shard, or change columns of an existing shard."""
     added = {"name": name, "url": "", "state": ShardState.ACTIVE, "added_at": now()} | values
     statement = insert(tx, shard).values(added)
     await tx.execute(

@@ -103,7 +103,7 @@ class ShardCommands:
                 yield line
 
     async def cancel(self, full_name: str) -> AsyncGenerator[str, None]:
-        """Cancel the moves of a repository; without a name, all moves. The repositories stay in place."""
+        """Cancel the moves of a repository or, without a name, all moves. The repositories stay in place."""
         owner, _, name = full_name.partition("/")
         async with self._db.read() as db:
             jobs = await move_rows.list_jobs(db, before=f"{MOVE}@")
@@ -219,7 +219,7 @@ class ShardCommands:
         yield f"{name} is empty; `ingot-repos shards remove {name}` removes it or lists what is left"
 
     async def remove(self, name: str) -> AsyncGenerator[str, None]:
-        """Remove an empty shard from the list."""
+        """Remove an empty shard from the list. Raises CannotStart if it is not empty."""
         added, usage = await self._state()
         self._require_name(name, added, usage)
         async with self._db.read() as db:

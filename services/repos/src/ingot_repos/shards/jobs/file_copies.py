@@ -1,4 +1,4 @@
-"""Fetches files of a repository from another shard."""
+"""Copies of files of a repository from another shard."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -238,7 +238,7 @@ class MoveJobs:
         raise NotNow("a push is still running")
 
     async def _require_ledgers(self, tips: dict[int, dict[str, str]]) -> None:
-        """Raise GiveUp if refs on disk differ from the announced ones."""
+        """Raise GiveUp if refs on disk differ from the announced refs."""
         async with self._db.read() as db:
             ledgers = await refs.ledgers(db, list(tips))
         for repository_id, announced in tips.items():

@@ -1,4 +1,4 @@
-"""Copies repositories from another shard, with LFS objects and release assets, while they are in use."""
+"""Copies of repositories from another shard, with LFS objects and release assets, while they are in use."""
 
 import asyncio
 import time
@@ -126,7 +126,7 @@ class NetworkCopy:
     async def is_shared_store(self) -> bool:
         """Return whether both shards use one object store.
 
-        Writes an object here and tries to read it from the other shard.
+        It writes an object on this shard, and tries to read it on the other shard.
         """
         key = f"moves/{uuid.uuid4()}"
         await self._objects.put(key, _byte(), max_bytes=1)

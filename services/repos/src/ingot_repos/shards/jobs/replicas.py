@@ -1,4 +1,4 @@
-"""Keeps the replicas of a shard up to date: copies, updates and removes them.
+"""The worker that keeps the replicas of a shard up to date: copies, updates and removes them.
 
 The rows are the desired state. The process with the lock of a replica brings its files to that state. If it
 dies, the lock ends, and the next process continues with the missing files.
@@ -60,7 +60,7 @@ def due_lock_name(shard: str, *, is_new: bool) -> str:
 
 
 class Replicas:
-    """Keeps the replicas of this shard up to date."""
+    """The loops that keep the replicas of this shard up to date."""
 
     def __init__(
         self, database: Database, storage: Storage, archives: Archives, peers: Shards, shard: str, bus: Bus
@@ -87,7 +87,7 @@ class Replicas:
         ]
 
     async def _look_for_any(self) -> None:
-        """Let the other loops run while the shard has replicas. Most shards have none."""
+        """Let the other loops run only while the shard has replicas. Most shards have none."""
         while True:
             async with self._db.read() as db:
                 has_any = await replicas.has_any(db, self._shard)

@@ -1,4 +1,4 @@
-"""Plans moves that balance shards, half by bytes and half by requests of git clients."""
+"""Plans of moves that balance shards, half by bytes and half by requests of git clients."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """Repositories that move together. ``name`` is the name of the first one."""
+    """Repositories that move together. ``name`` is the name of the first repository."""
 
     id: int
     name: str
@@ -42,7 +42,10 @@ def total_of(loads: Mapping[str, Load]) -> Load:
 
 
 def plan(loads: Mapping[str, Load], networks: Mapping[str, Sequence[Network]]) -> list[PlannedMove]:
-    """Plan moves from the fullest to the emptiest shard, the largest first, while the difference shrinks."""
+    """Plan at most MOST_MOVES moves from the fullest to the emptiest shard.
+
+    Each move is the largest that makes the difference smaller. Planning ends when the difference is small.
+    """
     total = total_of(loads)
     weights = {name: weight(load, total) for name, load in loads.items()}
     left = {

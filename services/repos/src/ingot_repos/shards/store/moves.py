@@ -142,7 +142,7 @@ async def network(db: Executor, repository_id: int) -> Sequence[MemberRow]:
 
 
 async def find(db: Executor, owner: str, name: str) -> int | None:
-    """Return the id of a repository."""
+    """Return the id of a repository, or None."""
     statement = (
         select(repository.c.id)
         .join(account, account.c.id == repository.c.owner_id)
@@ -152,7 +152,7 @@ async def find(db: Executor, owner: str, name: str) -> int | None:
 
 
 async def list_on(db: Executor, name: str, *, after: int, most: int) -> Sequence[int]:
-    """List the first repository ids of a shard that are greater than ``after``."""
+    """List at most ``most`` repository ids of a shard above ``after``, in order."""
     statement = select(repository.c.id).where(repository.c.shard == name, repository.c.id > after)
     return (await db.execute(statement.order_by(repository.c.id).limit(most))).scalars().all()
 
@@ -164,7 +164,10 @@ async def list_largest_on(db: Executor, name: str, *, most: int) -> Sequence[int
 
 
 async def list_busiest_on(db: Executor, name: str, *, most: int) -> Sequence[int]:
-    """List repository ids of a shard. Those with the most requests of git clients come first."""
+    """List ids of repositories of a shard by recent requests of git clients, the most requests first.
+
+    Repositories without requests are omitted.
+    """
     statement = select(repository.c.id).select_from(_WITH_LOAD).where(repository.c.shard == name)
     statement = statement.where(recent_requests() > 0).order_by(recent_requests().desc()).limit(most)
     return (await db.execute(statement)).scalars().all()
@@ -228,7 +231,7 @@ async def push_mirror_ids(db: Executor, ids: Collection[int]) -> Sequence[int]:
 
 
 async def move_jobs(tx: Executor, source_kind: str, target_kind: str, keys: Collection[str]) -> None:
-    """Change the kind of jobs that wait. A running job checks for a cancellation itself."""
+    """Change the kind of waiting jobs. A running job checks for a cancellation itself."""
     ended = delete(_JOB).where(_JOB.c.kind == target_kind, _JOB.c.key.in_(keys), ~_UNDER_WAY)
     await tx.execute(ended)
     there = _JOB.alias("there")
@@ -245,7 +248,7 @@ async def report(tx: Executor, job: Job, progress: str) -> None:
 
 
 async def payload_of(tx: Executor, job: Job) -> bytes:
-    """Return the present payload of a job. Lock the job until the transaction ends."""
+    """Return the current payload of a job. Lock the job until the transaction ends."""
     statement = select(_JOB.c.payload).where(_JOB.c.id == job.id).with_for_update()
     return (await tx.execute(statement)).scalar() or b""
 
