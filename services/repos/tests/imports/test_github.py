@@ -5,6 +5,7 @@ fields that its description marks as required, and null where it allows null.
 """
 
 import json
+import re
 import time
 from datetime import timedelta
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -488,3 +489,45 @@ async def test_a_repeat_reads_what_changed_since_the_last_run(world, bob, source
     _, lists = await repeated()
     assert [one for _, one in lists] == [since] * len(lists)
     assert (await world.rows("import_source"))[0].since == before.since
+
+
+def with_many(source, issues, comments, pulls):
+    """Give the source issues, comments on them, and pull requests with a review of each."""
+    numbers = range(1, issues + 1)
+    pull_numbers = range(issues + 1, issues + pulls + 1)
+    plain = [issue(number) for number in numbers]
+    source.page_size = 100
+    source.answers |= {
+        "issues": plain + [issue(number, pull_request={"merged_at": None}) for number in pull_numbers],
+        "pulls": [pull(number, comments=1, review_comments=1) for number in pull_numbers],
+        "issues/comments": [
+            *(comment(place % issues + 1, 10_000 + place) for place in range(comments - pulls)),
+            *(comment(number, 90_000 + number) for number in pull_numbers),
+        ],
+    }
+    for number in pull_numbers:
+        review = {
+            "id": 300 + number, "user": ANN, "state": "COMMENTED", "body": "hm", "commit_id": OTHER,
+            "submitted_at": TIMES["created_at"],
+        }  # fmt: skip
+        source.answers |= {
+            f"issues/{number}/reactions": [],
+            f"issues/{number}/comments": [comment(number, 90_000 + number)],
+            f"pulls/{number}/reviews": [review],
+            f"pulls/{number}/comments": [
+                {**LINE, "id": 500 + number, "pull_request_review_id": review["id"]}
+            ],
+        }
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_a_pull_request_takes_five_requests_and_all_else_pages(world, bob, source):
+    issues, comments, pulls = 100, 500, 30  # a tenth of what ADR 55 measures
+    with_many(source, issues, comments, pulls)
+    objects = await read_all(bob, await migrate(world, bob, source))
+    assert [len(objects[kind]) for kind in ("issues", "pulls")] == [issues, pulls]
+    assert len(objects["comments"]) == comments + pulls  # those of pull requests come twice, and are known
+    calls = [one.path for one in source.api_calls()]
+    of_pulls = [path for path in calls if re.search(r"/[0-9]+(/|$)", path)]
+    assert len(of_pulls) == 5 * pulls
+    assert len(calls) - len(of_pulls) < 40
