@@ -146,6 +146,8 @@ soak: .venv/.dev ## Kill and stop processes and servers under load, many times, 
 	@INGOT_TEST_GIT_EXCHANGES=$${INGOT_TEST_GIT_EXCHANGES:-500} $(PYTEST) -q tests/e2e/transports/test_mixed_traffic.py $(ARGS)
 	@echo "comparing answers about git with git's …"
 	@INGOT_GIT_ORACLE=$${INGOT_GIT_ORACLE:-100000} INGOT_TEST_DEPLOYMENTS=turns $(PYTEST) -q -s tests/oracle $(ARGS)
+	@echo "moving an organization in while its workers are killed …"
+	@INGOT_MOVING_IN=whole INGOT_TEST_DEPLOYMENTS=turns $(PYTEST) -q -s tests/e2e/test_organization_moves_in.py $(ARGS)
 	@$(MAKE) restarts
 	@INGOT_LARGE_MIB=$${INGOT_LARGE_MIB:-2048} $(PYTEST) -q -s tests/e2e/transports/test_large_repository.py $(ARGS)
 	@$(MAKE) fuzz SECONDS_EACH=600

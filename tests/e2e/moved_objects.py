@@ -79,7 +79,7 @@ async def objects_of(people: People, who: str, full_name: str, site: str) -> dic
         objects_by_kind["wiki page"][name] = await people(who, "GET", f"{root}/wiki/page/{name}")
     ours = re.compile(re.escape(site))
     return {
-        kind: {name: _neutral(one, ours) for name, one in objects.items()}
+        kind: {name: neutral(one, ours) for name, one in objects.items()}
         for kind, objects in objects_by_kind.items()
     }
 
@@ -108,7 +108,7 @@ def _named(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return named
 
 
-def _neutral(value: Any, site: re.Pattern[str]) -> Any:
+def neutral(value: Any, site: re.Pattern[str]) -> Any:
     """Return a value that names no site and no id of it.
 
     A person is its login, and a repository inside of another object is its name.
@@ -117,14 +117,14 @@ def _neutral(value: Any, site: re.Pattern[str]) -> Any:
         short = site.sub("https://site/", value)
         return _IDS.sub(lambda match: (match[1] or "") + "/…", short) if short != value else value
     if isinstance(value, list):
-        return [_neutral(one, site) for one in value]
+        return [neutral(one, site) for one in value]
     if isinstance(value, dict):
         if "login" in value and "avatar_url" in value:
             return value["login"]
         return {
             name: one["full_name"]
             if isinstance(one, dict) and {"full_name", "owner"} <= one.keys()
-            else _neutral(one, site)
+            else neutral(one, site)
             for name, one in value.items()
         }
     return value
@@ -188,13 +188,16 @@ def _is_kind(name: str, difference: tuple[str, str]) -> bool:
 
 
 def _is_field(name: str, difference: tuple[str, str]) -> bool:
-    """Return whether a field has a name: as a whole, or without the fields around it."""
-    return name in (difference[1], difference[1].rpartition(".")[2])
+    """Return whether a field has a name: as a whole, around it, or without the fields around it."""
+    field = difference[1]
+    return name in (field, field.rpartition(".")[2]) or field.startswith(f"{name}.")
 
 
-def allowed_differences() -> list[Row]:
-    """Return the rows of the table in the docs."""
-    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+def allowed_differences(heading: str = "# Differences after an import") -> list[Row]:
+    """Return the rows of the table below a heading in the docs."""
+    _, _, section = f"\n{PAGE.read_text()}".partition(f"\n{heading}\n")
+    lines = section.partition("\n## ")[0].splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     return [
         Row([one.strip() for one in kinds.split(",")], [one.strip(" `") for one in fields.split(",")], text)
         for kinds, fields, text in rows[1:]

@@ -76,7 +76,7 @@ def _login(who: str) -> tuple[str, str]:
     return ADMINISTRATOR if who == ADMINISTRATOR[0] else (who, f"what {who} knows")
 
 
-def _base64(file: bytes) -> str:
+def base64_of(file: bytes) -> str:
     return base64.b64encode(file).decode()
 
 
@@ -130,7 +130,7 @@ async def _add_pulls(there: People, owners: Owners, root: str, label: int) -> No
     """Add pull requests: a merged, a closed, an open and a draft one, and one of a fork."""
     ann, eve = owners
     for number in range(1, 5):
-        file = {"content": _base64(b"a drop\n"), "branch": "main", "new_branch": f"fix-{number}"}
+        file = {"content": base64_of(b"a drop\n"), "branch": "main", "new_branch": f"fix-{number}"}
         await there(eve, "POST", f"{root}/contents/oil-{number}.txt", file, 201)
         title = f"WIP: fix {number}" if number == 4 else f"fix {number}"
         new = {"title": title, "head": f"fix-{number}", "base": "main", "labels": [label]}
@@ -153,7 +153,7 @@ async def _add_pulls(there: People, owners: Owners, root: str, label: int) -> No
     await there(ann, "POST", f"{root}/pulls/{first}/reviews", {"event": "APPROVED", "body": "now"})
     await there(eve, "POST", f"{root}/pulls/{last}/requested_reviewers", {"reviewers": [ann]}, 201)
     await there(eve, "POST", f"repos/{owners.ann}/app/forks", {"name": "app"}, 202)
-    file = {"content": _base64(b"a fork\n"), "branch": "main", "new_branch": "of-fork"}
+    file = {"content": base64_of(b"a fork\n"), "branch": "main", "new_branch": "of-fork"}
     await there(eve, "POST", f"repos/{eve}/app/contents/fork.txt", file, 201)
     new = {"title": "of a fork", "head": f"{eve}:of-fork", "base": "main"}
     await there(eve, "POST", f"{root}/pulls", new, 201)
@@ -191,10 +191,10 @@ async def _add_files(there: People, owners: Owners, root: str) -> None:
     """Add an object of LFS and a wiki."""
     ann = owners.ann
     await there.store_lfs(ann, f"{ann}/app", LARGE)
-    file = {"content": _base64(POINTER.encode()), "branch": "main"}
+    file = {"content": base64_of(POINTER.encode()), "branch": "main"}
     await there(ann, "POST", f"{root}/contents/large.bin", file, 201)
     for title in ("Home", "Lamps"):
-        page = {"title": title, "content_base64": _base64(b"welcome")}
+        page = {"title": title, "content_base64": base64_of(b"welcome")}
         await there(ann, "POST", f"{root}/wiki/new", page, 201)
 
 

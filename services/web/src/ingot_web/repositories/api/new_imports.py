@@ -1,4 +1,4 @@
-"""Routes for new imports: a form for a repository of another server, with a preview, and one for an archive."""
+"""Routes for new imports: from another server, with a preview, and from an archive."""
 
 from asyncio import gather
 from typing import Any
