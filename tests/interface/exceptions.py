@@ -8,12 +8,10 @@ _CHATS = "no message would arrive: Ingot does not write messages of this form"
 REFUSED: dict[tuple[str, str], tuple[list[object], str]] = {
     ("CreateHookOption", "type"): (["wechatwork", "packagist"], _CHATS),
     ("CreateTeamOption", "visibility"): (["private"], "the organization's members would see the team"),
-    ("CreateUserOption", "restricted"): ([True], "the user would see what restricted users do not see"),
     ("CreateUserOption", "visibility"): (["limited", "private"], _VISIBLE),
     ("EditRepoOption", "has_code"): ([False], "the code would stay readable"),
     ("EditTeamOption", "visibility"): (["private"], "the organization's members would see the team"),
     ("EditUserOption", "max_repo_creation"): ([1], "the user could create more repositories"),
-    ("EditUserOption", "restricted"): ([True], "the user would see what restricted users do not see"),
     ("EditUserOption", "visibility"): (["limited", "private"], _VISIBLE),
 }
 """Refused values, by the type of the body or the operation: to ignore them would mean something else."""
