@@ -111,10 +111,11 @@ class Services:
         return SshServer(Repos(AppUpstream(repos), identity), self._repos)
 
     def apps(self, bus: Bus, *, inner_urls: Sequence[str], public_urls: Sequence[str]) -> list[Litestar]:
-        """Return the apps, each after those that it calls; the gateway is the last. Raises SettingsError.
+        """Return the apps. Each app follows the apps that it calls, so the gateway is the last.
 
         ``inner_urls`` are internal addresses of this Ingot: no webhook, import or mirror reaches them.
         ``public_urls`` are its public addresses: mirrors may fetch from them, webhooks may not reach them.
+        Raises SettingsError.
         """
         apps: dict[str, Litestar] = {}
 

@@ -86,7 +86,7 @@ def is_named(variable: str) -> bool:
 
 
 class ServiceSettingsReader:
-    """Reads the settings of each service, and overrides those that the command decides."""
+    """Reads the settings of each service, and overrides the settings that the command decides."""
 
     def __init__(self, overrides: Mapping[str, Any]) -> None:
         self._overrides = overrides

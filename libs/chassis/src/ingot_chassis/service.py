@@ -45,7 +45,7 @@ All processes together must stay far below PostgreSQL's limit.
 class ServiceParts:
     """The parts of a service.
 
-    ``start`` runs before the first request and ``close`` after the last one. ``listeners``, ``loops`` and
+    ``start`` runs before the first request and ``close`` after the last request. ``listeners``, ``loops`` and
     ``tasks`` run in parallel to requests. ``listeners`` update the caches of this process. ``loops`` and
     ``tasks`` are background work that another process may do instead; ``signals`` then wake that process.
     """

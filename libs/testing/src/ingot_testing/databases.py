@@ -32,7 +32,7 @@ class MakeDatabase(Protocol):
 
 
 class Databases(Protocol):
-    """The interface of both database backends."""
+    """The interface of the database backends."""
 
     def empty(self) -> str:
         """Return the URL of a new database without tables."""

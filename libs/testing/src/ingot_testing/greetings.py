@@ -1,4 +1,4 @@
-"""Checks that the started server, and no other one, responds on a port."""
+"""Checks that the started server, and no other server, responds on a port."""
 
 import asyncio
 import json

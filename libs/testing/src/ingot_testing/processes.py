@@ -109,7 +109,7 @@ class GuardedProcess:
         """Retry the connection until the server answers.
 
         Raises:
-            ServerError: It ended, or did not answer in time; with the end of its log.
+            ServerError: the server ended, or did not answer in time. The message has the end of its log.
         """
         deadline = time.monotonic() + PATIENCE
         while True:

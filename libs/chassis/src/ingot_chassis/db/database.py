@@ -143,9 +143,9 @@ class Database:
     async def exclusive(self, name: str) -> AsyncIterator[ExclusiveLock]:
         """Try to take the lock ``name`` among all processes.
 
-        Yields a true value to one holder and a false one to others. PostgreSQL uses an advisory lock of a
-        transaction, which is lost with its connection. A holder that runs long must check the yielded value
-        again: it becomes false. SQLite has one process.
+        Yields a true value to one holder, and a false value to all others. PostgreSQL uses an advisory lock
+        of a transaction, which is lost with its connection. A holder that runs long must check the yielded
+        value again: it becomes false. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())

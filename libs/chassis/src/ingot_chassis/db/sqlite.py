@@ -43,7 +43,7 @@ def _lower(value: Any) -> str | None:
 
 
 class SqliteStatement:
-    """A statement for SQLite's driver. Its values and rows are converted as SQLAlchemy does.
+    """A statement for SQLite's driver. Its values and rows are converted like in SQLAlchemy.
 
     ``constants`` are the values of ``compiled`` that are equal in every call. ``columns`` are the types of
     its rows.

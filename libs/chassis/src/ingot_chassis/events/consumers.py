@@ -182,8 +182,8 @@ class Consumers:
     async def consume(self, emitter: str) -> None:
         """Fetch and apply events until an error; the supervisor restarts it with a new subscription.
 
-        Only one replica runs at a time, because two could reorder the events of a key. A silent subscription
-        is checked, because nats-server forgets consumers when it loses its data folder.
+        Only one replica runs at a time, because two replicas could reorder the events of a key. A silent
+        subscription is checked, because nats-server forgets consumers when it loses its data folder.
         """
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
@@ -365,7 +365,7 @@ class Consumers:
         return decode_event(envelope, self._handlers[envelope.type][0])
 
     async def _new_among(self, tx: Tx, envelopes: list[Envelope], **columns: Any) -> list[Envelope]:
-        """Record all events as applied. Return those that were new, in order."""
+        """Record all events as applied. Return the new events, in order."""
         values = {"consumer": self._service, "received_at": now(), "error": None, "envelope": None, **columns}
         by_id = {envelope.id: envelope for envelope in envelopes}
         if not by_id:

@@ -37,7 +37,7 @@ class UnappliedEventRow(TypedRow):
 
 
 class StuckJobRow(TypedRow):
-    """A job whose lease ended."""
+    """A job whose lease has expired."""
 
     id: int
     kind: str
@@ -82,7 +82,7 @@ def examine_space(service: str, folder: Path) -> list[str]:
 async def _stuck_jobs(service: str, database: Database) -> list[str]:
     """Report expired leases.
 
-    A lease lasts for seconds and is renewed, so no worker takes over expired ones.
+    A lease lasts for seconds and is renewed. If expired leases remain, no worker takes over the jobs.
     """
     job = database.metadata.tables["job"]
     stuck = (job.c.state == JobState.RUNNING) & (job.c.lease_until < now() - LATE)

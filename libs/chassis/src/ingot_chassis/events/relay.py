@@ -75,7 +75,7 @@ class EventRow(TypedRow):
 
 
 class OutboxRow(EventRow):
-    """An unsent event. ``size`` is the size of its payload in bytes, even if the payload is left out."""
+    """An unsent event. ``size`` is the size of its payload in bytes, even if ``payload`` is None."""
 
     size: int
 
@@ -218,7 +218,7 @@ class Relay:
             DEAD_LETTERED.labels(self._service).set(await count_dead_lettered(self._db))
 
     async def _rewind_if_lost(self) -> None:
-        """Send all kept events again if the stream is a new one."""
+        """Send all kept events again if the stream was created again."""
         created = str(await self._bus.ensure_stream(self._service))
         async with self._db.read() as db:
             last_created = (

@@ -1,4 +1,4 @@
-"""Graceful shutdown of a server: finish running requests, answer new ones, and deliver every byte.
+"""Graceful shutdown of a server: finish running requests, answer new requests, and deliver every byte.
 
 The server keeps answering while requests arrive: load balancers may still know it, or no other process may be
 up. The kernel accepts the end of a response long before the client has it. In a container the network ends

@@ -131,7 +131,7 @@ class Jobs:
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
     ) -> bool:
-        """Add a job, unless one of that kind and key exists. A finished job of that key is restarted.
+        """Add a job, unless a job of that kind and key exists. A finished job of that key is restarted.
 
         Return whether the job is new or restarted.
         """
@@ -177,7 +177,7 @@ class Jobs:
         return max(0.0, (row.at - moment).total_seconds())
 
     async def claim(self, kinds: list[str], limit: int = 1) -> list[Job]:
-        """Claim up to ``limit`` due jobs: waiting ones, and running ones whose lease has expired."""
+        """Claim up to ``limit`` due jobs: waiting jobs, and running jobs whose lease has expired."""
         async with self.database.transaction() as tx:
             moment = now()  # the lease begins after the wait for the transaction
             until = moment + self.lease

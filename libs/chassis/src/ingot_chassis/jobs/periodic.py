@@ -16,7 +16,7 @@ CLEANUP = timedelta(hours=1)
 
 
 class PeriodicTask:
-    """A task whose ``step`` runs at the start of the process, and then every ``every``.
+    """A task whose ``step`` runs at the start of the process, and then at intervals of ``every``.
 
     ``name`` begins with the name of the service, such as ``hooks_delete_old_deliveries``.
     """

@@ -52,7 +52,7 @@ LookUp = Callable[[str], Awaitable[list[Any]]]
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """An allowed target: a network, a host, or all hosts below a domain; at one port or at any."""
+    """An allowed target: a network, a host, or all hosts below a domain. It may be limited to one port."""
 
     network: Network | None = None
     host: str = ""

@@ -26,7 +26,10 @@ class _Grant(NamedTuple, Generic[_V]):
 
 
 class GrantCache(Generic[_K, _V]):
-    """Grants by key. Above ``MAX_GRANTS`` the least recently used grant is evicted. ``clock`` gives times."""
+    """Grants by key. Above ``MAX_GRANTS`` the least recently used grant is evicted.
+
+    ``clock`` returns the current time in seconds.
+    """
 
     def __init__(
         self, seconds: float = GRANT_SECONDS, *, clock: Callable[[], float] = time.monotonic

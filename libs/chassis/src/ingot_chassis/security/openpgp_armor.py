@@ -1,4 +1,4 @@
-"""The armor of OpenPGP signatures. A library would also decompress what follows a signature, to any size."""
+"""The armor of OpenPGP signatures. A library would also decompress data after the signature, to any size."""
 
 import base64
 

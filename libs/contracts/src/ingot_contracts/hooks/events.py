@@ -18,8 +18,8 @@ class DeliveryRequested(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.de
 class HookDeactivated(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.hook.deactivated.v1"):
     """A hook was switched off because of its endpoint or a lost permission, not by a person.
 
-    It belongs to a repository, to an account, or with neither to the server. ``host`` is the host of its
-    endpoint, whose URL may contain a secret.
+    The hook belongs to a repository or an account. Without either it belongs to the server. ``host`` is the
+    host of its endpoint, whose URL may contain a secret.
     """
 
     hook_id: int

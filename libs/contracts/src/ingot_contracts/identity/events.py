@@ -61,7 +61,7 @@ class TeamDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="identity.team.
 
 
 class PurgeRequested(msgspec.Struct, frozen=True, kw_only=True, tag="identity.purge.requested.v1"):
-    """Delete all repositories of an account. Then identity deletes the account."""
+    """All repositories of an account must be deleted. Then identity deletes the account."""
 
     account_id: int
     requested_by: User

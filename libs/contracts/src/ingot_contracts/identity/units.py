@@ -25,9 +25,9 @@ _LETTERS = {level[0]: level for level in UNIT_LEVELS}
 
 
 def write_levels(levels: Mapping[Unit, UnitLevel]) -> str:
-    """Return a level for each unit as one short text, because a principal has one for each team.
+    """Return a level for each unit as one short text, because a principal contains such a text for each team.
 
-    One letter per unit, "-" for a unit that is not in ``levels``.
+    The text has one letter per unit, "-" for a unit that is not in ``levels``.
     """
     return "".join(levels.get(unit, "-")[0] for unit in UNITS).rstrip("-")
 

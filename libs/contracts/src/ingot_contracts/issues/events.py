@@ -106,7 +106,7 @@ class IssueDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="issues.issue.
 class CommentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.comment.changed.v1"):
     """A comment changed. ``on_line``: a review comment on a line.
 
-    The id of such a comment may equal that of a normal comment. ``pull_request`` has the fields of a pull
+    The id of such a comment may equal the id of a normal comment. ``pull_request`` has the fields of a pull
     request that ``issue`` lacks.
     """
 

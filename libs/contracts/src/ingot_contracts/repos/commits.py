@@ -50,7 +50,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit in branches and pushes. The three lists are paths, against the first parent."""
+    """A commit in branches and pushes. The three lists have the paths that differ from the first parent."""
 
     id: str
     message: str

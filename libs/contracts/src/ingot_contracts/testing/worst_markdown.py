@@ -43,7 +43,7 @@ def interleaved(first: Form, second: Form) -> Form:
 
 
 def within(outer: Form, inner: Form) -> Form:
-    """Return a form that puts one form into the middle of another one."""
+    """Return a form that puts one form into the middle of another form."""
 
     def form(length: int) -> str:
         outside = outer(length // 2)

@@ -32,7 +32,7 @@ class MailboxConnection:
     def open(self, token: str = "") -> None:
         """Connect, sign in and select the folder. ``token``: an access token in place of the password.
 
-        Raises MailboxError; SignInRefused.
+        Raises MailboxError, SignInRefused.
         """
         settings = self._settings
         try:

@@ -127,7 +127,7 @@ class MailRow(TypedRow):
 
 
 class WaitingRow(TypedRow):
-    """The number of due mails, and the due time of the first one."""
+    """The number of due mails, and the due time of the first mail; None without due mails."""
 
     total: int
     since: datetime | None
@@ -156,7 +156,7 @@ async def began_at(db: Executor) -> datetime:
 
 
 async def add(db: Executor, rows: Sequence[NewMail]) -> int:
-    """Queue mails. Return the number of new ones. An existing mail of the same event and person stays."""
+    """Queue mails. Return the number of new mails. An existing mail of the same event and person stays."""
     if not rows:
         return 0
     values = [

@@ -52,7 +52,7 @@ class MailEvents:
             self._wake(tx, await notices.queue(tx, envelope, notice, event.people))
 
     async def on_checks_failed(self, tx: Tx, event: ChecksFailed, envelope: Envelope) -> None:
-        """Queue one mail for each head: a run of checks can fail in many of them."""
+        """Queue one mail for each head, because many checks of a head can fail."""
         if await self._is_mailed(tx, envelope):
             details = FailedCheck(sha=event.sha)
             notice = Notice(

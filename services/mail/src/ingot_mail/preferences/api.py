@@ -1,4 +1,4 @@
-"""Routes of the caller's mail preferences, everywhere or for one repository; and links to unsubscribe."""
+"""Routes of the caller's mail preferences, general or for one repository, and of links to unsubscribe."""
 
 from typing import cast
 

@@ -32,7 +32,7 @@ class ReceivedMail(msgspec.Struct, frozen=True, kw_only=True):
 async def receive_mail(request: DatabaseRequest) -> ReceivedMail:
     """Receive a mail (RFC 5322) from the mail server that knows the key.
 
-    Any response but 200 asks the mail server to try again later.
+    After any status other than 200, the mail server must try again later.
     """
     components = request.part(ReplyComponents)
     if components.receive is None or not components.key:

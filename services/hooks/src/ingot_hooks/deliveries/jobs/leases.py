@@ -74,7 +74,7 @@ class Leases:
                 log.warning("leases of deliveries not renewed", count=len(self._fences), error=repr(error))
 
     async def renew(self) -> None:
-        """Renew all leases except those in ``let_end``.
+        """Renew all leases that are not in ``let_end``.
 
         Leases that other workers have taken over are lost.
         """

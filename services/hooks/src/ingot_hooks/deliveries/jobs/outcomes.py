@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 def returned(row: DeliveryRow, *, pauses_lane: bool = False, reason: str = "") -> Outcome:
     """Return the outcome of an attempt without a request or response: pending again, and not counted.
 
-    The delivery keeps its due time, so it stays the first one of its lane.
+    The delivery keeps its due time, so it stays the first delivery of its lane.
     """
     columns = OutcomeColumns(state=DeliveryState.PENDING, attempts=row.attempts - 1)
     if reason:

@@ -1,4 +1,4 @@
-"""Sends deliveries: claims due ones, makes one attempt at each, and passes the outcomes to the recorder.
+"""Sends deliveries: claims due deliveries, makes one attempt at each, and records the outcomes.
 
 Deliveries are claimed in lanes, one for each hook and repository. A lane is sent in order. When the
 permission for its first delivery cannot be checked, the whole lane waits. Leases are renewed while a worker
@@ -239,7 +239,7 @@ class DeliveryWorker:
             return unsendable or self._outcome(hook, row, await self._send(hook, row))
 
     async def _unsendable(self, hook: HookRow, row: DeliveryRow) -> Outcome | None:
-        """Return the outcome of a delivery that may not be sent now; None if it may.
+        """Return the outcome of a delivery that may not be sent now; None if it may be sent.
 
         Inactive hooks get only manual deliveries.
         """

@@ -51,7 +51,7 @@ def signed_request(
     """Return the request of an attempt at ``at``.
 
     ``secrets`` are the valid secrets, latest first. All of them sign for Standard Webhooks, whose header
-    holds several signatures. The latest one signs for the other headers.
+    holds several signatures. The latest secret signs for the other headers.
     """
     secret = secrets[0] if secrets else ""
     body = message.text

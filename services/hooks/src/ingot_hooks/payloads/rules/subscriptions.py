@@ -1,4 +1,4 @@
-"""Events that hooks can subscribe to, as `ingot_contracts.hooks.webhooks` lists them; and branch filters."""
+"""Events that hooks can subscribe to (see `ingot_contracts.hooks.webhooks`), and branch filters."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
