@@ -321,7 +321,7 @@ class GiteaRepository:
             return UserAnswer()
 
     async def _details(self, pull: PullAnswer) -> "PullDetails":
-        """Return the attachments, comments and reviews of a pull request. Gogs has none."""
+        """Return the attachments, comments and reviews of a pull request; none from Gogs."""
         if self._is_gogs:
             return PullDetails()
         comments = await self._all(f"/issues/{pull.number}/comments", list[CommentAnswer])

@@ -47,7 +47,7 @@ async def create(
 ) -> HookRow:
     """Create a hook. Raises Invalid.
 
-    Raises Conflict if the owner has ``MAX_HOOKS``, because each event costs a row per hook.
+    Raises Conflict if the owner already has ``MAX_HOOKS`` hooks, because each event costs a row per hook.
     """
     hook_type = _valid_type(type_)
     for key in ("url", "content_type"):

@@ -93,10 +93,9 @@ class MailboxPoller:
             raise MailboxError(f"{error}; check INGOT_MAIL_IMAP_OAUTH_URL and the client") from error
 
     async def _receive_all(self, connection: MailboxConnection, uids: Sequence[str]) -> None:
-        """Receive mails, and those last that failed before. Raises the first error at the end.
+        """Receive mails; mails that failed before are received last. Raises the first error at the end.
 
-        After ``MOST_FAILURES`` failures in a row no more mails are received, because a service or the server
-        is down.
+        ``MOST_FAILURES`` failures in a row end the poll, because a service or the server is probably down.
         """
         since = now() - DEFERRAL
         listed = {*uids}
