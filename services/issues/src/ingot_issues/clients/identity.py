@@ -19,7 +19,7 @@ class HttpIdentity:
         self._unblocked: GrantCache[tuple[int, int], bool] = GrantCache()
 
     async def is_blocked(self, account_id: int, user_id: int) -> bool:
-        """Return whether the account blocks the user. False is cached for as long as a grant.
+        """Return whether the account blocks the user. The answer False is cached like a grant.
 
         The ghost account, the author of imported texts, blocks no users.
         """

@@ -197,14 +197,16 @@ async def _refusals(request: IssuesRequest, pull: PullDetails) -> list[MergeRefu
     bodiless=(405,),
 )
 async def merge(request: IssuesRequest, index: int, data: MergePullRequest) -> Response[bytes]:
-    """Merge a pull request. 409 if a branch has moved since.
+    """Merge a pull request. The status is 409 if a branch has moved since.
 
-    405 if the repository does not allow the style, or if the title marks it as work in progress (`WIP:`).
-    Also 405 while open issues block it, or while the protection of the base branch requires more. 405 has no
-    body; `X-Error-Message` has the reason, and `merge_refusals` of the pull request has all reasons. With
-    `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is allowed. A
-    merge that needs more than a second of CPU time is also answered with 201, and follows at once. If it is
-    blocked by then, it is cancelled, and the timeline has the reason.
+    The status is 405 if the repository does not allow the style, or if the title begins with `WIP:`. It is
+    also 405 while open issues block the merge, or while the protection of the base branch requires more.
+    This response has no body. `X-Error-Message` has the reason, and `merge_refusals` of the pull request has
+    all reasons.
+
+    With `merge_when_checks_succeed` the status is 201 instead, and the merge follows as soon as it is
+    allowed. A merge that needs more than a second of CPU time is also answered with 201, and follows at
+    once. If it is blocked by then, it is cancelled, and the timeline has the reason.
     """
     pull, context = await pull_of(request, index), await request.context()
     repos, principal_token = request.components.repos, request.principal_token

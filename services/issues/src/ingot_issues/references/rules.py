@@ -84,7 +84,7 @@ class AddReference(msgspec.Struct, frozen=True, kw_only=True):
     """A job that adds a reference to the timeline of an issue in another repository.
 
     ``act``: close or reopen the issue, too. The actor and the ``authors`` of the text need the right to do
-    so. The actor may only have merged or pushed the text.
+    so. The actor may have merged or pushed a text of other authors.
     """
 
     source: Source

@@ -81,7 +81,7 @@ def is_short(text: str) -> bool:
 
 
 async def plain_text_of(text: str) -> str:
-    """Return the plain text of markdown like ``markdown.plain_text``, for a text of any length.
+    """Return the plain text of markdown like ``rendering.plain_text``, for a text of any length.
 
     Raises Unavailable if the queue is full.
     """

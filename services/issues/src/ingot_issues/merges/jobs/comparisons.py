@@ -182,8 +182,8 @@ class ComparisonJobs:
         """Return ids of pull requests whose heads differ from scheduled merges, and if the push is trusted.
 
         No heads differ after a push to the base, because its pusher did not move them. A push is trusted if
-        no heads differ, or if the pusher may merge. A restricted push is not trusted: its credential may be a
-        deploy key, which acts in the name of the owner.
+        no heads differ, or if it is not restricted and its pusher may merge. The credential of a restricted
+        push may be a deploy key, which acts in the name of the owner.
         """
         if check.side == "base" or not compared:
             return [], True
@@ -204,7 +204,7 @@ class ComparisonJobs:
     async def _was_merged_by_push(
         self, check: CheckMergeability, pull: PullRow, comparison: Comparison
     ) -> bool:
-        """Return whether the push added the head of the pull request at that time to the base.
+        """Return whether the push added the head of the pull request, as it was at that time, to the base.
 
         The head branch may have moved since. It may have other commits now, which the base may contain, too.
         """

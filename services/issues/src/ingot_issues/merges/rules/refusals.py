@@ -63,12 +63,12 @@ async def list_refusals(
     rule: MergeRule | None,
     not_mergeable: NotMergeable | None,
 ) -> list[MergeRefusal]:
-    """List the reasons for which ``saga.merge_pull`` would fail, if they are recorded in this service.
+    """Return the reasons for which ``saga.merge_pull`` would fail, if they are recorded in this service.
 
     Takes at most three statements and one call to repos. ``not_mergeable`` is the result of
-    ``why_not_mergeable``. ``rule`` is the base's rule for callers with write access. repos checks signatures,
-    protected files and requirements of a style only during a merge. A caller without write access sees
-    neither blocking issues nor the rule.
+    ``why_not_mergeable``. ``rule`` is the rule of the base branch, only for callers with write access. Other
+    callers see neither blocking issues nor the rule. repos checks signatures, protected files and
+    requirements of a style only during a merge.
     """
     if ended := _refusal_message(refuse_ended, pull):
         return [MergeRefusal(ended, "ended")]

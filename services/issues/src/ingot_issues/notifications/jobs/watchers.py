@@ -1,7 +1,7 @@
 """A cache of the watchers of repositories.
 
 Jobs of one process that wait at the same time share one call to repos. A cached response is used for events
-that happened before the call. They must be older by at least the difference of clocks.
+that happened before the call, by more than MAX_CLOCK_SKEW.
 """
 
 import asyncio

@@ -222,9 +222,9 @@ async def announce_head(tx: Tx, context: RepositoryContext, pull: AnyPull, compa
 
 
 async def follow_base(tx: Tx, jobs: Jobs, check: CheckMergeability, pulls: Sequence[AnyPull]) -> None:
-    """Compare pull requests whose base branch changed before the job of ``check`` ran.
+    """Compare pull requests again if their base branch changed before the job of ``check`` ran.
 
-    Their heads moved, too. A push to the former base branch does not affect them any more.
+    This is done only if a push moved their heads. A push to the former base branch does not affect them.
     """
     for pull in pulls if check.side == "head" else ():
         await add_check(

@@ -84,7 +84,7 @@ async def edit_pull(
     *,
     allow_maintainer_edit: bool | None = None,
 ) -> IssueDetails:
-    """Change the fields of an issue, and with ``retarget`` the base branch.
+    """Change the fields that a pull request shares with issues, and with ``retarget`` its base branch.
 
     Raises Conflict, Invalid or NotFound.
     """

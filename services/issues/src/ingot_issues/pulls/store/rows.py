@@ -56,7 +56,7 @@ class TipsRow(TypedRow):
 
 
 class TakesBranchRow(TypedRow):
-    """A merged pull request. ``takes_branch`` is True if the head branch is to be deleted."""
+    """A merged pull request. ``takes_branch`` is True if the head branch must be deleted."""
 
     takes_branch: bool
 

@@ -6,5 +6,5 @@ from ingot_issues.reviews.store import DecisionRow, ReviewRow
 
 
 def is_stale(review: ReviewRow | DecisionRow, pull: AnyPull) -> bool:
-    """Return whether the reviewed changes, or their base branch, differ from those of a merge now."""
+    """Return whether a merge now would have other changes, or another base branch, than the review."""
     return ReviewTarget(review.commit_sha, review.base_branch, review.merge_base) != present_target(pull)

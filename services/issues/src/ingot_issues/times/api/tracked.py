@@ -43,7 +43,7 @@ class AddTimeOption(msgspec.Struct):
 async def _list_page(
     request: IssuesRequest, repository: Repository | None, since: str, before: str, **filters: Any
 ) -> Response[list[TrackedTime]]:
-    """Return a page of times. Other arguments are the filters of the store.
+    """Return a page of times. ``filters`` are arguments of ``store.list_page``.
 
     ``repository`` None: times of several repositories.
     """
