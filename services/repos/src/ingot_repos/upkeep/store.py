@@ -91,7 +91,7 @@ async def ids_in_use(db: Executor, ids: Sequence[int]) -> set[int]:
 
 
 async def list_on_other_shards(db: Executor, ids: Sequence[int], shard: str) -> Mapping[int, str]:
-    """Return the members of ``ids`` that are on another shard, with the name of the shard."""
+    """Return the names of the shards by id, for the members of ``ids`` that are on another shard."""
     statement = select(repository.c.id, repository.c.shard).where(
         repository.c.id.in_(ids), repository.c.shard != shard
     )

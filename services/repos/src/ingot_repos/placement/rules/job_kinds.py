@@ -17,7 +17,7 @@ def job_kind(kind: str, shard: str) -> str:
 
 
 def on_shard(work: Mapping[str, Work], shard: str) -> dict[str, Work]:
-    """Return the work of a shard's workers, including jobs without a shard from older releases.
+    """Return the handlers of a shard's workers by kind, including kinds of older releases without a shard.
 
     A full disk is not a failure of the job: the job is retried soon, any number of times.
     """

@@ -187,7 +187,7 @@ class Pushes:
     async def _add(self, values: dict[str, Any]) -> int:
         """Add a journal entry while no job moves the repository. Return its id.
 
-        A stale entry is ignored unless it belongs to a merge.
+        A stale entry is ignored unless it belongs to a merge. Raises OnAnotherShard, Unavailable, NotFound.
         """
 
         def add(db: Executor) -> Awaitable[int]:
@@ -293,10 +293,9 @@ class Pushes:
     async def _settle_once(
         self, entry: PushRow, names: Sequence[str], ledger: dict[str, str], *, small: bool
     ) -> bool:
-        """Settle an entry once.
+        """Settle an entry with the ledger that was read.
 
-        Return False if another process has changed the ledger since it was read. The caller then reads it
-        again.
+        Return False if another process has changed the ledger since. The caller then reads it again.
         """
         if not names:
             async with self._db.transaction() as tx:

@@ -79,7 +79,10 @@ async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source:
 
 
 async def cancel_move(tx: Tx, kind: str, key: str, payload: bytes) -> bool:
-    """Tell the target shard to end the move and remove its copy. Return False if the move has ended."""
+    """Mark a move as cancelled. The target shard then ends it and removes its copy.
+
+    Return False if the move has ended.
+    """
     cancelled = msgspec.structs.replace(msgspec.json.decode(payload, type=Move), is_cancelled=True)
     return await move_rows.replace_payload(tx, kind, key, msgspec.json.encode(cancelled), now())
 

@@ -239,7 +239,7 @@ class UpkeepJobs:
             return await upkeep.list_to_pack(db, self._shard, packed_before=before, most=PLANNED_AT_ONCE)
 
     async def _to_check(self, since: datetime | None = None) -> Sequence[int]:
-        """List ids of repositories that were not checked since ``since``; None is one CHECK_EVERY ago."""
+        """List ids of repositories that were not checked since ``since``, or for a week without ``since``."""
         before = since or now() - CHECK_EVERY
         async with self._db.read() as db:
             return await upkeep.list_to_check(db, self._shard, before=before, most=PLANNED_AT_ONCE)
