@@ -232,7 +232,7 @@ async def _may_write_to_head(
 async def _compare(
     repos: HttpRepos, context: RepositoryContext, pull: PullDetails, principal_token: str
 ) -> Comparison | None:
-    """Compare the branches now. Return None if a branch is missing."""
+    """Compare the branches now. Return None if the base is deleted."""
     counted = pull.changed_files is not None
     request = Compare(
         base_branch=pull.base_branch,

@@ -7,7 +7,7 @@ from ingot_issues.repositories.store import counters
 
 
 async def announce_open_counts(tx: Tx, repository_id: int) -> bool:
-    """Announce the counts of a repository. Return False if they have not changed since."""
+    """Announce the counts of a repository if they have changed. Return True if they were announced."""
     row = await counters.take_changed(tx, repository_id)
     if row is None:
         return False

@@ -143,7 +143,7 @@ _TAKE_NUMBER = {False: _take_number("open_issues"), True: _take_number("open_pul
 
 
 async def take_number(db: Executor, repository_id: int, *, is_pull: bool) -> int | None:
-    """Return the number of a new open issue or pull request, and count it. Return None without a repository.
+    """Return the number of a new open issue or pull request, and count it. None for a deleted repository.
 
     Blocks other writers of the repository, like ``counters.lock``.
     """
