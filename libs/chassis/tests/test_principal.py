@@ -180,8 +180,8 @@ def test_a_token_for_what_is_public_is_of_nobody_elsewhere():
 def test_a_token_for_some_things_lets_a_restricted_account_read_nothing_else():
     confined = Principal(id=7, name="ann", restricted_to=[3], granted_only=True)
     assert confined.towards(3, public=True) is confined
-    elsewhere = confined.towards(4, public=True)
-    assert (elsewhere.signed_in, elsewhere.granted_only) == (False, True)
+    outside = confined.towards(4, public=True)
+    assert (outside.signed_in, outside.granted_only) == (False, True)
     public = Principal(id=7, name="ann", restricted_to=[], public_only=True, granted_only=True)
     assert public.towards(3, public=True) is public
     assert public.towards(3, public=False).granted_only

@@ -125,9 +125,9 @@ async def test_lists_and_their_numbers_have_only_what_was_given(shelf):
     assert (await rex.get("/repos/ann/open")).status_code == 404
     await ann.call("PUT", "/api/v1/repos/ann/open/collaborators/rex", {"permission": "read"})
     with rex.world.count_statements() as after:
-        found = {path: await listed(rex, path) for path in LISTS}
+        names = {path: await listed(rex, path) for path in LISTS}
     # Nothing is starred by rex, who is not in acme.
-    assert found == {path: ["ann/open"] for path in LISTS} | {
+    assert names == {path: ["ann/open"] for path in LISTS} | {
         "/repos/search?uid=9": [], "/user/starred": [], "/topics/search?q=t": ["t"],
     }  # fmt: skip
     assert len(after) <= len(before) + len(LISTS)

@@ -113,8 +113,8 @@ async def test_a_restricted_user_sees_only_their_own_organizations(people):
     }  # fmt: skip
     for name, logins in lists.items():
         assert (await people.call("GET", "/orgs", as_=name)).headers["x-total-count"] == str(len(logins))
-        found = await people.call("GET", "/orgs?q=c", as_=name)
-        assert found.headers["x-total-count"] == str(len({"acme"} & {*logins}))
+        answer = await people.call("GET", "/orgs?q=c", as_=name)
+        assert answer.headers["x-total-count"] == str(len({"acme"} & {*logins}))
     for name in ("acme", "inner", "shy"):
         for path in (f"/orgs/{name}", f"/users/{name}", f"/orgs/{name}/members", f"/orgs/{name}/teams"):
             answer = await people.call("GET", path, as_="rex")

@@ -40,7 +40,8 @@ LATER_TABLES = (
     "imported_file", "imported_object", "placeholder",
 )  # fmt: skip
 LATER_COLUMNS = (
-    "account.profile", "account.granted_only", "counter.deleted_issues", "issue.content_version", "issue.pin_order", "issue.ref",
+    "account.profile", "account.granted_only", "counter.deleted_issues", "issue.content_version",
+    "issue.pin_order", "issue.ref",
     "pull.additions", "pull.allow_maintainer_edit",
     "pull.changed_files", "pull.deletions", "pull.head_hidden", "pull.head_tip", "label.description",
     "label.exclusive", "label.is_archived", "label.organization_id",

@@ -342,17 +342,17 @@ async def test_a_restricted_user_reads_what_happens_in_repositories_that_they_we
     world.identity.add_account(2, "bob", granted_only=True)
     path = "/users/ann/activities/feeds?only-performed-by=true"
 
-    async def seen():
+    async def shown():
         heatmap = (await restricted.get("/users/ann/heatmap")).json()
         answer = await restricted.get(path)
         return len(answer.json()), answer.headers["x-total-count"], len(heatmap)
 
-    assert await seen() == (0, "0", 0)
+    assert await shown() == (0, "0", 0)
     assert (await restricted.get("/repos/ann/app/activities/feeds")).status_code == 404
     await ann.call("PUT", "/api/v1/repos/ann/app/collaborators/bob")
-    assert await seen() == (1, "1", 1)
+    assert await shown() == (1, "1", 1)
     await ann.call("DELETE", "/api/v1/repos/ann/app/collaborators/bob")
-    assert await seen() == (0, "0", 0)
+    assert await shown() == (0, "0", 0)
 
 
 @pytest.mark.parametrize(

@@ -459,8 +459,8 @@ async def test_a_file_that_is_deleted_while_its_successor_comes_is_reported(worl
 async def test_a_file_that_the_source_did_not_give_comes_later(world, bob, source):  # noqa: F811
     repository_id = await with_files(world, bob, source, "a")
     set_files(source, a=FILE, b=FILE)
-    given = source.files.pop("/there/files/b.zip")
-    for answers in ({}, {"/there/files/b.zip": given}):
+    content = source.files.pop("/there/files/b.zip")
+    for answers in ({}, {"/there/files/b.zip": content}):
         source.files |= answers
         await repeat(world, bob, repository_id)
         await done(world, bob, repository_id)

@@ -71,7 +71,8 @@ DIRECTORY = SOURCE | {
         "email_attribute": "mail", "groups_attribute": "memberOf", "group_base_dn": "", "group_filter": "",
         "ssh_key_attribute": "sshPublicKey", "avatar_attribute": "jpegPhoto",
         "group_name_attribute": "cn", "required_groups": ["staff"], "trust_email": True,
-        "first_sign_in": "create", "admin_groups": [], "restricted_groups": ["guests"], "group_team_map": {"staff": {"crew": ["all"]}},
+        "first_sign_in": "create", "admin_groups": [], "restricted_groups": ["guests"],
+        "group_team_map": {"staff": {"crew": ["all"]}},
     },
 }  # fmt: skip
 

@@ -311,7 +311,8 @@ async def create_account(
 async def unlink(db: Database, presenter: Presenter, source: SourceRow, account_id: int) -> None:
     """Unlink an account from a source. End rights from its groups, and the sessions that it began.
 
-    A restriction from its groups stays, and only administrators end it. Raises NotFound, and Conflict if the source is the only way to sign in.
+    A restriction from its groups stays, and only administrators end it. Raises NotFound, and Conflict if the
+    source is the only way to sign in.
     """
     async with db.transaction() as tx:
         has_passkey = bool(await passkeys.count_of(tx, account_id))

@@ -355,8 +355,8 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:
     """Write dependencies. Those of an earlier run may have been removed here, and do not come back.
 
-    Earlier releases kept no bases. So the first repeat of their imports cannot tell whether a dependency of
-    two issues that they brought is new, or was removed here. It stays away, and is reported.
+    Earlier releases kept no bases. In the first repeat of their imports, a dependency of two imported issues
+    may be new, or may have been removed here. It does not come back, and is reported.
     """
     numbers = {number for one in page for number in (one.number, one.blocker)}
     issue_ids = await _issue_ids(tx, run, numbers)

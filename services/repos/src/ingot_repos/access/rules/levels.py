@@ -86,7 +86,7 @@ def is_public(row: RepositoryRow) -> bool:
 def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
     """Return whether ``principal`` may see an account by its visibility or as a member.
 
-    Restricted users may see every user, but of organizations only their own (``may_see``).
+    Restricted users may see every user, and only their own organizations (``may_see``).
     """
     if visibility == Visibility.PUBLIC or principal.admin:
         return True

@@ -29,7 +29,7 @@ OBJECTS = "release-assets"
 
 
 BeforeUpload = Callable[[Tx, str], Awaitable[None]]
-"""What a transaction does before it adds an uploaded file, whose uuid it gets."""
+"""A function that a transaction calls with the uuid of an uploaded file, before it adds the file."""
 
 
 def object_key(repository_id: int, asset_uuid: str) -> str:
