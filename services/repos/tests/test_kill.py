@@ -1,4 +1,4 @@
-"""Forks, imports, repeats and syncs under SIGKILL before every sixth step, and git when its worker dies.
+"""Forks, imports, repeats and syncs under SIGKILL before every sixth step; git when its worker dies.
 
 ``make soak`` kills before every step (INGOT_TEST_KILLS).
 """

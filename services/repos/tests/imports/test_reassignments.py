@@ -45,7 +45,7 @@ async def test_only_administrators_of_the_site_name_others(world, ann, bob, sour
     await reassign(bob, repository_id + 1, status=404, people={"robert": "bob"})
 
 
-async def test_what_a_person_claimed_stays_against_an_administrator(world, copied, bob, source):  # noqa: F811
+async def test_what_a_person_has_claimed_is_not_taken(world, copied, bob, source):  # noqa: F811
     await git("tag", "v1", cwd=source.work)
     await git("push", "-q", "origin", "v1", cwd=source.work)
     with_releases(source)

@@ -117,9 +117,9 @@ class _Request(msgspec.Struct):
 async def next_texts(
     db: Executor, table: str, repository_id: int, accounts: Mapping[str, int], after: int
 ) -> tuple[dict[int, int], int | None]:
-    """Return accounts by the ids of rows after the id ``after``, and the last id.
+    """Return the accounts of rows behind ``after`` by their ids. The last id follows, or None at the end.
 
-    The last id is None at the end. ``accounts`` are by keys of people.
+    ``accounts`` are by keys of people.
     """
     rows = await store.list_authored(db, table, repository_id, after, ROWS_READ)
     keys = {row.id: person_key(row.original_author) for row in rows}

@@ -170,7 +170,7 @@ async def list_authored(
 
 
 async def change_authors(db: Executor, name: str, accounts: Mapping[int, int]) -> None:
-    """Give rows of the ghost in a table to accounts by the ids of the rows. Files of texts follow."""
+    """Give rows of the ghost, and the files of texts, to accounts. The mapping has the ids of the rows."""
     table = AUTHORED[name]
     await _give(db, table, table.c.id, table.c.author_id, accounts)
     if table is issue:

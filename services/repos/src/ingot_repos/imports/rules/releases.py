@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ingot_remotes.interface.source import SourceAsset, SourceRelease
+from ingot_repos.imports.clients.source import SourceAsset, SourceRelease
 from ingot_repos.releases.store.assets import AssetRow
 from ingot_repos.releases.store.releases import ReleaseRow
 
@@ -51,10 +51,10 @@ class MergedRelease(NamedTuple):
 
 
 class FilePlan(NamedTuple):
-    """The steps of a run for a file of the source.
+    """The work of a run on a file of the source.
 
-    ``is_new``: it is fetched, in place of ``replaced``. ``base`` is recorded without a request. Neither is
-    set for an unchanged file, and for a file that changed on both sides (``is_conflict``).
+    ``is_new``: it is fetched, in place of ``replaced``. ``base`` is recorded without a request. Neither of
+    them stands for a file that is as it was, or that changed on both sides (``is_conflict``).
     """
 
     is_new: bool = False
@@ -115,11 +115,11 @@ def base_without_digests(release: SourceRelease, imported_at: datetime | None) -
 
 
 def keyed(assets: Sequence[SourceAsset]) -> list[tuple[str, SourceAsset]]:
-    """Return files with keys: their names, and a number after each repeated name."""
-    counts, pairs = Counter[str](), list[tuple[str, SourceAsset]]()
+    """Return files with keys: their names, and numbers behind equal names."""
+    numbers, pairs = Counter[str](), list[tuple[str, SourceAsset]]()
     for asset in assets:
-        counts[asset.name] += 1
-        number = counts[asset.name]
+        numbers[asset.name] += 1
+        number = numbers[asset.name]
         pairs.append((asset.name if number == 1 else f"{asset.name}/{number}", asset))
     return pairs
 

@@ -29,7 +29,7 @@ OBJECTS = "release-assets"
 
 
 BeforeUpload = Callable[[Tx, str], Awaitable[None]]
-"""A function that a transaction calls with the uuid of an uploaded file, before it adds the file."""
+"""A step of a transaction before it adds an uploaded file. It gets the uuid of the file."""
 
 
 def object_key(repository_id: int, asset_uuid: str) -> str:
@@ -97,7 +97,7 @@ class AssetEditor:
         return await self._existing(tx, row.release_id, row.id)
 
     async def delete(self, tx: Tx, shard: str, row: AssetRow) -> None:
-        """Delete an asset. A job deletes its bytes. Raises NotFound if the asset no longer exists."""
+        """Delete an asset; a job deletes its bytes. Raises NotFound if it no longer exists."""
         if not await release_assets.remove(tx, row.id):
             raise NotFound
         await free(tx, self._jobs, shard, [row])
