@@ -18,8 +18,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     ``units_map`` has the level of the caller in each unit, in answers to a caller whose levels differ.
     ``has_…`` are the enabled units. ``licenses`` are SPDX keys. ``original_url`` is the address of the source
-    of an import or a mirror, and ``mirror_…`` describe a mirror. They are empty in events. ``allow_…`` are the
-    allowed styles of merging and updating pull requests.
+    of an import or a mirror, and ``mirror_…`` describe a mirror. They are empty in events. ``allow_…``
+    are the allowed styles of merging and updating pull requests.
     ``default_merge_style`` is one of ``MERGE_STYLES``. ``internal``: only members of its organization see it.
     Fields below "without effect" return the value that a client sent, and have no effect.
     """

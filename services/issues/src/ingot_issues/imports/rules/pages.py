@@ -355,8 +355,8 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:
     """Write dependencies. Those of an earlier run may have been removed here, and do not come back.
 
-    Earlier releases kept no bases. The first repeat of their imports cannot tell a new dependency of two old
-    issues from one that was removed here. It is not written, and is reported.
+    Earlier releases kept no bases. Their first repeat cannot tell a new dependency of two old issues from one
+    that was removed here. It is not written, and is reported.
     """
     numbers = {number for one in page for number in (one.number, one.blocker)}
     issue_ids = await _issue_ids(tx, run, numbers)
