@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ingot_repos.imports.clients.source import SourceAsset, SourceRelease
+from ingot_remotes.interface.source import SourceAsset, SourceRelease
 from ingot_repos.releases.store.assets import AssetRow
 from ingot_repos.releases.store.releases import ReleaseRow
 
