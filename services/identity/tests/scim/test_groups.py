@@ -208,3 +208,9 @@ async def test_a_group_restricts_users_and_a_deleted_user_stays_restricted(world
     assert (await client.call("DELETE", f"Users/{dan['id']}")).status_code == 204
     assert (await client.patch(path, {"op": "remove", "path": "members"})).status_code == 200
     assert await restricted() == {"dan"}
+    # The client sends dan again, in no group yet.
+    await client.user("dan")
+    await run_task(world)
+    assert await restricted() == {"dan"}
+    freed = await world.call("PATCH", "/admin/users/dan", {"restricted": False}, as_="root")
+    assert (freed.status_code, await restricted()) == (200, set())

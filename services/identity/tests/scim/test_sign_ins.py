@@ -5,6 +5,7 @@ import pytest
 from ..providers.counterparts import LyingProvider, served
 from ..providers.test_attacks import add_source, attempt
 from .clients import make_other_client
+from .test_groups import run_task
 
 TEAMS = {"developers": {"acme": ["coders"]}}
 
@@ -89,6 +90,26 @@ async def test_a_sign_in_keeps_what_groups_of_scim_gave_if_they_count(
     (coders,) = [team["id"] for team in teams if team["name"] == "coders"]
     members = (await site.call("GET", f"/teams/{coders}/members", as_="root")).json()
     assert ("cy" in {one["login"] for one in members}) is is_member
+
+
+async def test_a_restriction_of_a_sign_in_stays_until_scim_says_who_is_in_its_groups(site, liar):
+    config = {"restricted_groups": ["contractors"], "first_sign_in": "create"}
+    source_id = await add_source(site, liar, **config)
+    claims = {"groups": ["contractors"], "preferred_username": "cy", "email": "cy@corp.example"}
+
+    async def sign_in():
+        _, answer = await attempt(site, liar, email_verified=True, **claims)
+        assert answer.status_code == 303
+        return (await site.call("GET", "/users/cy", as_="root")).json()["restricted"]
+
+    assert await sign_in()
+    by_scim = {"config": {"groups_from": "scim"}}
+    await site.call("PATCH", f"/admin/auths/{source_id}", by_scim, as_="root")
+    assert await sign_in()
+    client = await make_other_client(site, source_id)
+    await client.user("cy", externalId="person-1")
+    await run_task(site)
+    assert await sign_in()
 
 
 async def test_groups_of_a_sign_in_give_nothing_where_those_of_scim_count(site, liar):

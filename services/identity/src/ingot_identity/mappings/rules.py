@@ -233,12 +233,15 @@ async def _apply_restriction(
 ) -> dict[str, list[str]]:
     """Restrict a member of the groups for it, or end a restriction that the source gave.
 
-    An account that an administrator restricted stays so, and is not marked.
+    An account that an administrator restricted stays so, and is not marked. Groups of SCIM say nothing about
+    a person whom its client has not sent.
     """
     is_in_group = not {*rules.restricted_groups}.isdisjoint(groups)
     async with db.read() as reader:
         link = await identities.get_of_account(reader, account_id, source.id)
     if link is None or is_in_group == link.gave_restricted:
+        return {}
+    if rules.groups_from == "scim" and not link.managed:
         return {}
     async with db.transaction() as tx:
         row = await lock_for_update(tx, account_id)

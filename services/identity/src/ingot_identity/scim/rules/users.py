@@ -31,6 +31,8 @@ from ingot_identity.users import rules as users
 async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
     """Create a user, with a new account or the account that is linked with the id of the person.
 
+    The user is in no group yet, so a restriction that the source gave becomes one by hand.
+
     Raises ScimError, Taken, Denied.
     """
     if not person.external_id:
@@ -49,6 +51,8 @@ async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
         if not await store.add(tx, identity.id, source.id, **person.columns()):
             raise Taken("the source has a user with this userName or externalId")
         await identities.change(tx, identity.id, managed=True)
+        if identity.gave_restricted:
+            await identities.keep_restriction(tx, account.id)
         if not is_new:
             account = await _follow(tx, client, account, None, person)
         await _set_active(tx, client, identity, account, active=person.active)
@@ -95,7 +99,8 @@ async def replace(
 async def delete(client: SourceClient, identity_id: int, *, version: int | None = None) -> None:
     """Deactivate the account of a user, remove rights from its groups, and delete the user.
 
-    The account keeps its link, so the same person gets it back. Raises as ``replace``.
+    The account keeps its link, so the same person gets it back. A restriction stays, and only an administrator
+    ends it. Raises as ``replace``.
     """
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:
@@ -109,6 +114,8 @@ async def delete(client: SourceClient, identity_id: int, *, version: int | None 
         await _set_active(tx, client, identity, account, active=False)
         await store.remove(tx, identity_id)
         await identities.change(tx, identity_id, managed=False)
+        if identity.gave_restricted:
+            await identities.keep_restriction(tx, account.id)
         await add_entry(tx, actor, "scim_user.delete", f"user {row.login}", {"source": source.name})
     await end_rights(client, row.account_id)
 

@@ -90,6 +90,12 @@ async def forget_deactivation(db: Executor, account_id: int) -> None:
     await db.execute(statement.values(deactivated=False))
 
 
+async def keep_restriction(db: Executor, account_id: int) -> None:
+    """Clear the marks that sources restricted the account, so only an administrator ends the restriction."""
+    statement = update(external_identity).where(external_identity.c.account_id == account_id)
+    await db.execute(statement.values(gave_restricted=False))
+
+
 async def remove(db: Executor, account_id: int, source_id: int) -> bool:
     """Delete a link. Return False if it does not exist."""
     statement = delete(external_identity).where(
