@@ -86,6 +86,12 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 
 
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
-    """Delete a link. Rights and teams from the source's groups are kept, as if people had assigned them."""
+    """Delete a link. Rights and teams from the source's groups are kept, as if people had assigned them.
+
+    The same holds for a restriction, so no other source ends it.
+    """
+    link = await store.get_of_account(tx, account_id, source_id)
+    if link is not None and link.gave_restricted:
+        await store.keep_restriction(tx, account_id)
     await store.remove(tx, account_id, source_id)
     await mapped_members.remove_all(tx, account_id, source_id)
