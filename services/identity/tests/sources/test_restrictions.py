@@ -1,11 +1,16 @@
 """Restrictions by groups of sources: how several sources and administrators work together."""
 
+import asyncio
+
 import pytest
 
 from ingot_identity.accounts.components import AccountComponents
+from ingot_identity.accounts.rules.locks import lock_for_update
 from ingot_identity.mappings import rules as mappings
 from ingot_identity.sources.rules import identities, sources
 from ingot_identity.sources.rules.configs import GroupRules
+from ingot_identity.sources.store import identities as links
+from ingot_identity.users import rules as users
 
 CONFIG = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
 RULES = GroupRules(restricted_groups=["guests"])
@@ -58,3 +63,26 @@ async def test_the_last_of_two_sources_ends_a_restriction(people):
     await people.apply(other, "guests")
     assert await people.apply(one)
     assert not await people.apply(other)
+
+
+async def test_a_change_by_hand_meets_a_restriction_that_begins(people):
+    source = await people.add_source("one")
+    presenter = people.world.part(AccountComponents).presenter
+    async with people.world.database.transaction() as tx:
+        await lock_for_update(tx, people.ann_id)
+        link = await links.get_of_account(tx, people.ann_id, source.id)
+        await links.change(tx, link.id, gave_restricted=True)
+        await users.edit_user(tx, presenter, people.ann_id, {"restricted": True})
+        # A form repeats the value that it showed before.
+        edit = asyncio.create_task(people.edit(restricted=False))
+        await asyncio.sleep(0.5)
+    assert ((await edit).status_code, await people.is_restricted()) == (409, True)
+
+
+async def test_a_mark_without_its_restriction_is_healed(people):
+    source = await people.add_source("one")
+    async with people.world.database.transaction() as tx:
+        link = await links.get_of_account(tx, people.ann_id, source.id)
+        await links.change(tx, link.id, gave_restricted=True)
+    assert await people.apply(source, "guests")
+    assert not await people.apply(source)

@@ -239,7 +239,8 @@ async def _apply_restriction(
     is_in_group = not {*rules.restricted_groups}.isdisjoint(groups)
     async with db.read() as reader:
         link = await identities.get_of_account(reader, account_id, source.id)
-    if link is None or is_in_group == link.gave_restricted:
+        account = await accounts.get(reader, account_id)
+    if link is None or account is None or _is_applied(link, account, is_in_group=is_in_group):
         return {}
     if rules.groups_from == "scim" and not link.managed:
         return {}
@@ -247,7 +248,9 @@ async def _apply_restriction(
         row = await lock_for_update(tx, account_id)
         link = await identities.get_of_account(tx, account_id, source.id)
         is_marked = bool(await mapped_members.source_of_column(tx, account_id, "restricted"))
-        if link is None or is_in_group == link.gave_restricted or (row.restricted and not is_marked):
+        if link is None or _is_applied(link, row, is_in_group=is_in_group):
+            return {}
+        if row.restricted and not is_marked:
             return {}
         await identities.change(tx, link.id, gave_restricted=is_in_group)
         # Another source may give it as well.
@@ -257,6 +260,11 @@ async def _apply_restriction(
         if row.restricted != is_restricted:
             await users.edit_user(tx, presenter, account_id, {"restricted": is_restricted})
     return {"restricted": [str(is_in_group).lower()]}
+
+
+def _is_applied(link: IdentityRow, row: AccountRow, *, is_in_group: bool) -> bool:
+    """True if the mark says what the groups say, and the account of a member is restricted."""
+    return is_in_group == link.gave_restricted and (row.restricted or not is_in_group)
 
 
 async def _has_admin_of_source(db: Executor, account_id: int) -> bool:

@@ -118,9 +118,7 @@ async def ensure_administrator(
 
 async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict[str, Any]) -> AccountRow:
     """Change only the columns in ``changes``, and return the new row. Raises Invalid, NotFound."""
-    if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
-        await require_another_administrator(tx, account_id)
-    before = await lock_for_update(tx, account_id)
+    before = await _lock_for_edit(tx, account_id, changes)
     changes = dict(changes)
     if changes.keys() & {"source_id", "login_name"}:
         source_id, login_name = changes.pop("source_id", before.source_id), changes.pop("login_name", None)
@@ -141,6 +139,13 @@ async def edit_user(tx: Tx, presenter: Presenter, account_id: int, changes: dict
     return await announce_edit(tx, presenter, before, revoked=bool(CREDENTIAL_COLUMNS & set(changes)))
 
 
+async def _lock_for_edit(tx: Tx, account_id: int, changes: dict[str, Any]) -> AccountRow:
+    """Lock a user, and before it the administrators if the user may cease to be one."""
+    if not (changes.get("admin", True) and changes.get("active", True)) or changes.get("login_prohibited"):
+        await require_another_administrator(tx, account_id)
+    return await lock_for_update(tx, account_id)
+
+
 async def edit_user_by_hand(
     tx: Tx, presenter: Presenter, messages: Messages, account_id: int, changes: dict[str, Any]
 ) -> AccountRow:
@@ -149,7 +154,7 @@ async def edit_user_by_hand(
     No source activates an account that is deactivated by hand. Raises Conflict for a change of a right that
     groups of a source gave.
     """
-    row = await get_account(tx, account_id)
+    row = await _lock_for_edit(tx, account_id, changes)
     if changes.get("admin", row.admin) != row.admin and (
         title := await mapped_members.source_of_column(tx, account_id, "admin")
     ):
