@@ -288,6 +288,8 @@ async def test_a_directory_that_hides_groups_ends_no_restriction(make_world, tmp
         await slapd.replace(readers, "member", name)
         await synchronize(site)
         assert await restricted_people(site) == {"ann"}
+        assert (await site.authenticate(name="ann", password=PASSWORD)).json()["user_id"]
+        assert await restricted_people(site) == {"ann"}
 
 
 async def test_equal_groups_change_nothing(site, slapd):

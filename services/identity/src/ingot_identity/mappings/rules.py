@@ -44,12 +44,15 @@ async def apply_groups(
     rules: GroupRules,
     account_id: int,
     groups: Collection[str],
+    *,
+    complete: bool = True,
 ) -> dict[str, list[str]]:
     """Grant the rights of ``groups``, and remove rights of former groups. Return changes for the audit log.
 
     The last owner of an organization and the last administrator keep their right. The next sign-in retries.
+    Unless ``complete``, the person may be in more groups, so no restriction ends.
     """
-    restriction = await _apply_restriction(db, presenter, source, rules, account_id, groups)
+    restriction = await _apply_restriction(db, presenter, source, rules, account_id, groups, may_end=complete)
     return restriction | await _apply_rights(db, presenter, source, rules, account_id, groups)
 
 
@@ -71,9 +74,11 @@ async def apply_groups_by(
     row: AccountRow,
     groups: Collection[str],
     actor: Actor,
+    *,
+    complete: bool = True,
 ) -> None:
     """Apply groups as ``apply_groups`` does, and record the changes in the audit log."""
-    changes = await apply_groups(db, presenter, source, rules, row.id, groups)
+    changes = await apply_groups(db, presenter, source, rules, row.id, groups, complete=complete)
     if changes:
         async with db.transaction() as tx:
             details: dict[str, Detail] = {"source": source.name, **changes}
@@ -230,6 +235,8 @@ async def _apply_restriction(
     rules: GroupRules,
     account_id: int,
     groups: Collection[str],
+    *,
+    may_end: bool,
 ) -> dict[str, list[str]]:
     """Restrict a member of the groups for it, or end a restriction that the source gave.
 
@@ -242,7 +249,7 @@ async def _apply_restriction(
         account = await accounts.get(reader, account_id)
     if link is None or account is None or _is_applied(link, account, is_in_group=is_in_group):
         return {}
-    if rules.groups_from == "scim" and not link.managed:
+    if not is_in_group and (not may_end or (rules.groups_from == "scim" and not link.managed)):
         return {}
     async with db.transaction() as tx:
         row = await lock_for_update(tx, account_id)

@@ -205,8 +205,16 @@ class DirectoryPasswords:
     async def _follow(self, answer: _Answer, person: DirectoryPerson, row: AccountRow, address: str) -> None:
         """Apply the groups, keys and picture of the person. Store the name and address at the directory."""
         source, actor = answer.source, Actor(row.id, row.login, via=answer.source.kind, address=address)
+        # A directory that hides groups gives none, without an error. Only a round can tell the difference.
         await mappings.apply_groups_by(
-            self._db, self._presenter, source, answer.config, row, person.groups, actor
+            self._db,
+            self._presenter,
+            source,
+            answer.config,
+            row,
+            person.groups,
+            actor,
+            complete=bool(person.groups),
         )
         async with self._db.transaction() as tx:
             identity = await identities.get(tx, source.id, person.subject)
