@@ -73,7 +73,7 @@ async def _fill(there: People, owners: Owners, full_name: str, size: Size, of_al
     for number in range(1, size.issues + 1):
         new: dict[str, Any] = {"title": f"issue {number}", "body": f"see {full_name}#{number}, @{ann}"}
         if number % 3 == 0:
-            new |= {"labels": [label["id"]], "milestone": milestone["id"], "assignees": [ann]}
+            new |= {"labels": [label["id"]], "milestone": milestone["id"], "assignees": [ann, eve]}
         elif number == 1:
             new |= {"labels": [of_all]}
         await there(eve if number % 2 else ann, "POST", f"{root}/issues", new, 201)

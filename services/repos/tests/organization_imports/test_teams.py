@@ -84,12 +84,20 @@ async def bring(world, root, source, **more):  # noqa: F811
     return path
 
 
+async def set_place_of_teams(world, place):
+    table = world.database.metadata.tables["organization_import"]
+    async with world.database.transaction() as tx:
+        await tx.execute(table.update().where(table.c.state != "done").values(teams_place=place))
+
+
 async def wait_for_teams(world, root, source, names=("one", "two"), **more):  # noqa: F811
-    """Begin an import, and return its path when only teams are missing."""
+    """Begin an import of an earlier release, and return its path when only teams are missing."""
     path = await begin(root, source, repositories=[*names], teams=True, issues=True, **more)
+    await set_place_of_teams(world, None)
     await work(world, 3)
     for one in (await root.get(f"{path}/repositories")).json():
         await root.call("POST", f"/internal/imports/{one['id']}/pages", {"is_refused": True}, peer="issues")
+    await set_place_of_teams(world, "")
     assert (await root.get(path)).json()["status"] == "running"
     return path
 
@@ -161,6 +169,31 @@ async def test_an_address_that_is_only_claimed_gives_no_membership(world, root, 
     await bring(world, root, teams, organization="other", people={"cat": "ann"})
     crews = [one.id for one in world.identity.teams.values() if one.name == "crew"]
     assert [world.identity.imported_members[one] for one in crews] == [set(), {1}]
+
+
+async def test_members_of_teams_read_a_repository_before_its_issues_come(
+    world, root, bob, people, teams  # noqa: F811
+):  # fmt: skip
+    fields = {"organization": "fresh", "people": {"dog": "bob"}, "issues": True}
+    path = await begin(root, teams, repositories=["one", "two"], teams=True, **fields)
+    await work(world, 6)
+    assert (await root.get(path)).json()["status"] == "running"
+    crew = team_of(world, "crew").id
+    assert world.identity.imported_members[crew] == {1, 2}
+    assert await granted(world) == {"crew": {"one"}}
+    ids = {row.name: row.id for row in await world.rows("repository")}
+    events = [one for one in await world.events("access.changed") if one["repository_id"] == ids["one"]]
+    assert [one["teams"] for one in events] == [[crew]]
+
+
+@pytest.mark.parametrize("turns", range(0, 200, 40))
+async def test_a_killed_import_grants_each_new_repository(world, root, people, teams, turns):  # noqa: F811
+    path = await begin(root, teams, repositories=["one", "two"], teams=True)
+    for _ in range(8):
+        await kill_step(world, turns)
+    await work(world, 8)
+    assert (await root.get(path)).json()["status"] == "done"
+    assert await granted(world) == {"crew": {"one"}, "all": {"one", "two"}}
 
 
 @pytest.mark.parametrize("turns", range(0, 200, 20))

@@ -57,7 +57,7 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     the source, all repositories become private. ``repositories`` are globs for names.
     The other fields are those of an import of one repository. Authors are found as for
     an administrator who imports a repository: by ``people``, a table, by addresses, and with ``map_logins``
-    by logins. With ``teams`` the teams come last, with their repositories of the import. Their members are
+    by logins. With ``teams`` the teams come first, and get the repositories of the import. Their members are
     found like authors. With ``dry_run`` nothing is created, and the answer is a
     report.
     """

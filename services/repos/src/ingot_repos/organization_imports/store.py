@@ -93,7 +93,7 @@ imported_team = Table(
     Column("import_id", ForeignKey("organization_import.id", ondelete="CASCADE"), nullable=False),
     Column("source_id", BigId, nullable=False),
     Column("name", String(255), nullable=False),
-    # JSON of `SourceTeam`.
+    # JSON of `SourceTeam`, and of `BroughtTeam` when it came.
     Column("team", Text, nullable=False),
     Column("state", String(10), nullable=False),
     Column("reason", String(20), nullable=False, default=""),
@@ -407,6 +407,17 @@ async def next_team(db: Executor, import_id: int) -> ImportedTeamRow | None:
         imported_team.c.import_id == import_id, imported_team.c.state == TeamState.LISTED
     )
     return await fetch_first(db, statement.order_by(imported_team.c.id).limit(1), ImportedTeamRow)
+
+
+async def list_teams_with(db: Executor, import_id: int, name: str) -> Sequence[ImportedTeamRow]:
+    """Return the teams that came and that may have a repository of this lower-case name, or all."""
+    table = imported_team
+    has_it = table.c.team.contains(f'"{name}"', autoescape=True)
+    has_all = table.c.team.contains('"includes_all_repositories":true', autoescape=True)
+    statement = select(table).where(
+        table.c.import_id == import_id, table.c.state == TeamState.DONE, or_(has_it, has_all)
+    )
+    return await fetch_all(db, statement.order_by(table.c.id), ImportedTeamRow)
 
 
 async def end_team(db: Executor, imported_id: int, **values: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The jobs that import an organization: they list repositories, begin their imports, and bring teams.
+"""The jobs that import an organization: they list repositories, bring teams, and begin imports.
 
 At most ``AT_ONCE`` imports run at once. The list grows page by page, in one transaction with the place of the
 next page. A repository is created in one transaction with its step. So a killed job continues where it was.
@@ -28,7 +28,7 @@ from ingot_repos.imports.rules.lifecycle import NewImport
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.jobs.administrators import NotAdministrator, may_import
-from ingot_repos.organization_imports.jobs.teams import TeamImporter
+from ingot_repos.organization_imports.jobs.teams import TeamImporter, grant_teams
 from ingot_repos.organization_imports.rules import (
     IMPORT_ORGANIZATION,
     REASSIGN_ORGANIZATION,
@@ -97,6 +97,8 @@ class OrganizationImportJobs:
             pause = None
         elif row.place is not None:
             pause = await self._ask(row, self._list)
+        elif await self._teams.has_next(row):
+            pause = await self._bring_teams(row)
         else:
             pause = await self._begin_next(row)
         async with self._db.transaction() as tx:
@@ -185,7 +187,9 @@ class OrganizationImportJobs:
             return await self._fail(row, "administrator", is_final=True)
         if running or following:
             return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
-        return await self._bring_teams(row)
+        async with self._db.transaction() as tx:
+            await store.end(tx, row.id, ImportState.DONE, row.reason)
+        return None
 
     async def _repeat(self, row: OrganizationImportRow, listed: ListedRow) -> None:
         """Repeat the import of a repository that is here, or restart it if it has failed."""
@@ -218,11 +222,9 @@ class OrganizationImportJobs:
                 await people.reassign(tx, repository_id, request.accounts)
 
     async def _bring_teams(self, row: OrganizationImportRow) -> float | None:
-        """Do the next step of the teams, or end the import. Return like ``_ask``."""
-        if not await self._teams.has_next(row):
-            async with self._db.transaction() as tx:
-                await store.end(tx, row.id, ImportState.DONE, row.reason)
-            return None
+        """Do the next step of the teams. Return like ``_ask``."""
+        if not await self._record_owners(row):
+            return await self._fail(row, "gone", is_final=True)
         if not await may_import(self._identity, row.user_id):
             return await self._fail(row, "administrator", is_final=True)
         return await self._ask(row, self._teams.step)
@@ -260,6 +262,7 @@ class OrganizationImportJobs:
             most=0,
         )
         await store.change_repository(tx, listed.id, state=ListedState.CREATED, repository_id=added.id)
+        await grant_teams(tx, row, listed.name, added.id)
 
     async def _record_owners(self, row: OrganizationImportRow) -> bool:
         """Record the owner of new repositories at identity. Return False if the owner was deleted.

@@ -1,7 +1,8 @@
 """Brings the teams of an organization: their rights, their members by mapping, and their repositories.
 
 Each page of the list and each team is a step. identity finds a team by its import and its id at the source.
-So a step that is repeated after a kill changes nothing.
+So a step that is repeated after a kill changes nothing. Teams come before the repositories, which they get
+when these are created: assignees and reviewers must be able to read a repository before its issues come.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,12 +11,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 import msgspec
 
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied
 from ingot_contracts.identity.teams import MOST_IMPORTED_MEMBERS, ImportTeam
 from ingot_remotes.forges.organizations import SourceOrganization
 from ingot_remotes.interface.source import ABSENT, PersonKey, SourceFailed
 from ingot_remotes.interface.teams import SourceMember, SourceTeam, TeamRepository, lowest
 from ingot_repos.access.rules import grants
+from ingot_repos.access.store import collaborations
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.imports.rules.openings import SourceOpener
@@ -26,6 +29,12 @@ from ingot_repos.organization_imports.rules import LONGEST_NAME, Options, option
 from ingot_repos.organization_imports.store import ImportedTeamRow, OrganizationImportRow, TeamState
 
 MOST_TEAMS = 1_000
+
+
+class BroughtTeam(SourceTeam, frozen=True, kw_only=True):
+    """A team that came, and the lower-case names of its repositories at the source."""
+
+    repositories: tuple[str, ...] = ()
 
 
 class TeamImporter:
@@ -103,7 +112,15 @@ class TeamImporter:
         ]
         async with self._db.transaction() as tx:
             state = TeamState.DONE if team_id else TeamState.REFUSED
-            values = {"state": state, "reason": reason, "team_id": team_id or None, "members": len(joined)}
+            names = tuple(one.name.lower() for one in repositories)
+            brought = BroughtTeam(**msgspec.structs.asdict(team), repositories=names)
+            values = {
+                "state": state,
+                "reason": reason,
+                "team": msgspec.json.encode(brought).decode(),
+                "team_id": team_id or None,
+                "members": len(joined),
+            }
             if await store.change(tx, row.id, failures=0) and await store.end_team(tx, listed.id, **values):
                 await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
 
@@ -188,8 +205,8 @@ class TeamImporter:
         repositories: list[TeamRepository],
         team_id: int,
     ) -> None:
-        """Give the team its repositories of this import, as far as the organization still owns them."""
-        if team.permission == "owner" or (team.includes_all_repositories and options.is_new):
+        """Give the team the repositories of this import that came before it, if the organization owns them."""
+        if _has_all(team, options):
             return
         async with self._db.read() as db:
             brought = await store.repositories_of(db, row.id, row.organization_id)
@@ -202,6 +219,24 @@ class TeamImporter:
                     if not await store.change(tx, row.id, failures=0):
                         return  # cancelled
                     await grants.add_team(tx, brought[name], team_id)
+
+
+async def grant_teams(tx: Tx, row: OrganizationImportRow, name: str, repository_id: int) -> None:
+    """Give a new repository to the teams of its import that have it at the source."""
+    options, is_changed = options_of(row), False
+    for listed in await store.list_teams_with(tx, row.id, name.lower()):
+        team = msgspec.json.decode(listed.team, type=BroughtTeam)
+        has_it = team.includes_all_repositories or name.lower() in team.repositories
+        if listed.team_id and has_it and not _has_all(team, options):
+            await collaborations.grant(tx, repository_id, listed.team_id)
+            is_changed = True
+    if is_changed:
+        await grants.announce_access(tx, repository_id)
+
+
+def _has_all(team: SourceTeam, options: Options) -> bool:
+    """Return whether a team has all repositories of its organization without a grant."""
+    return team.permission == "owner" or (team.includes_all_repositories and options.is_new)
 
 
 def _with_short_texts(team: SourceTeam) -> SourceTeam:
