@@ -6,6 +6,7 @@ import json
 import socket
 import stat
 import struct
+import subprocess
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -143,16 +144,44 @@ def test_a_download_that_breaks_off_leaves_no_file(tmp_path: Path, serve: Any, i
     assert [*tmp_path.glob("a.zip*")] == []
 
 
+def archive_with(name: str = "", text: bytes = b"") -> bytes:
+    """Return an archive with one file besides its manifest. A part of it is an answer about an export."""
+    one = {"path": name, "size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    manifest = {
+        "format": "ingot-archive", "version": 1, "created_at": "2020-01-02T03:04:05Z", "service": "gitea",
+        "url": "https://git.example.org/ann/demo", "name": "demo", "files": [one] if name else [],
+    }  # fmt: skip
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("manifest.json", json.dumps(manifest))
+        if name:
+            file.writestr(name, text)
+    return buffer.getvalue()
+
+
 def test_a_layout_is_made_of_the_downloaded_archive_and_leaves_nothing_else(
     tmp_path: Path, serve: Any
 ) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as file:
-        file.writestr("manifest.json", '{"name": "demo", "status": "done", "counts": {}}')
-    server = serve(200, buffer.getvalue(), ETag=f'"{hashlib.sha256(buffer.getvalue()).hexdigest()}"')
+    body = archive_with()
+    server = serve(200, body, ETag=f'"{hashlib.sha256(body).hexdigest()}"')
     server.bodies["/export"] = DONE
     ingot("export", server.url, str(tmp_path / "layout"), "--layout", "gitea")
     assert [path.name for path in tmp_path.iterdir()] == ["layout"]
     assert json.loads((tmp_path / "layout" / "repo.yml").read_text())["name"] == "demo"
     error = ingot("export", server.url, str(tmp_path / "layout"), "--layout", "gitea").error_line
     assert "exists; name another file" in error
+
+
+def test_git_reads_no_other_repository_for_a_layout(tmp_path: Path, serve: Any) -> None:
+    private = tmp_path / "private"
+    subprocess.run(["git", "init", "-q", str(private)], check=True)
+    for body, words in (
+        (archive_with("git/repository.bundle", f"gitdir: {private}/.git\n".encode()), "not a bundle of git"),
+        (archive_with("git/repository.bundle", bytes(10**8)), "times as large as the archive"),
+        (b"PK", "is not an archive of Ingot"),
+    ):
+        server = serve(200, body, ETag=f'"{hashlib.sha256(body).hexdigest()}"')
+        server.bodies["/export"] = DONE
+        error = ingot("export", server.url, str(tmp_path / "layout"), "--layout", "gitea").error_line
+        assert words in error
+        assert [path.name for path in tmp_path.iterdir()] == ["private"]

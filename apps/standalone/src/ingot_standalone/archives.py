@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import json
 import os
+import shutil
 import tempfile
 import urllib.error
 import urllib.request
@@ -176,18 +177,23 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
     if not is_gitea:
         _download(repository, path, target)
         return
-    from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
+    from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_verified_layout
 
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         archive = Path(scratch, "archive.zip")
         _download(repository, path, archive)
+        room = shutil.disk_usage(scratch).free // 2
         try:
-            left_out = write_layout(archive, target)
+            left_out = write_verified_layout(archive, target, room=room)
         except LayoutFailed as error:
             raise CannotStart(str(error)) from None
+        except OSError as error:
+            raise CannotStart(f"{target} cannot be written: {error}") from None
     if left_out:
         numbers = ", ".join(f"#{number}" for number in left_out)
-        say(f"patches above 256 MiB are left out, but their commits are here: {numbers}")
+        say(
+            f"patches above 256 MiB, or beyond half of the free disk, are left out, but their commits are here: {numbers}"
+        )
 
 
 def _download(repository: RemoteRepository, path: str, target: Path) -> None:

@@ -1,5 +1,6 @@
 """The layout of Gitea: read back with a YAML parser, field by field, against the names that Gitea reads."""
 
+import hashlib
 import json
 import subprocess
 import zipfile
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ingot_remotes.archives.layout import MOST_PAGE_BYTES
 from ingot_repos.archives.rules import gitea_layout
-from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
+from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout, write_verified_layout
 
 AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
 TIMES = {"created_at": AT, "updated_at": LATER}
@@ -205,6 +207,14 @@ def test_no_name_of_the_archive_becomes_a_path(archive: Path, tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.bundle", "demo.zip", "layout", "work"]
 
 
+def encrypt(path: Path) -> None:
+    """Set the flag of encryption in each entry of a ZIP file."""
+    data = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    path.write_bytes(data)
+
+
 def test_what_cannot_be_written_leaves_nothing(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.zip").write_bytes(b"no archive")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w") as file:
@@ -212,11 +222,26 @@ def test_what_cannot_be_written_leaves_nothing(archive: Path, tmp_path: Path) ->
     with zipfile.ZipFile(tmp_path / "damaged.zip", "w") as file:
         file.writestr("manifest.json", '{"name": "demo"}')
         file.writestr("git/repository.bundle", b"# v2 git bundle\n" + b"a" * 40 + b" refs/heads/main\n\nPACK")
+    with zipfile.ZipFile(tmp_path / "deep.zip", "w") as file:
+        file.writestr("manifest.json", "[" * 100_000)
+    with zipfile.ZipFile(tmp_path / "endless.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("manifest.json", '{"name": "demo"}')
+        file.writestr("issues/00001.jsonl", b" " * (MOST_PAGE_BYTES + 1))
+    with zipfile.ZipFile(tmp_path / "encrypted.zip", "w") as file:
+        file.writestr("manifest.json", '{"name": "demo"}')
+    encrypt(tmp_path / "encrypted.zip")
+    with zipfile.ZipFile(tmp_path / "no-bundle.zip", "w") as file:
+        file.writestr("manifest.json", '{"name": "demo"}')
+        file.writestr("git/repository.bundle", f"gitdir: {tmp_path / 'work/.git'}\n")
     before = sorted(tmp_path.iterdir())
     for name, words in {
         "wrong": "not an archive",
         "empty": "not an archive",
         "damaged": "git cannot",
+        "deep": "not an archive",
+        "endless": "issues/00001.jsonl has more than",
+        "encrypted": "damaged",
+        "no-bundle": "git/repository.bundle is not a bundle of git",
     }.items():
         with pytest.raises(LayoutFailed, match=words):
             write_layout(tmp_path / f"{name}.zip", tmp_path / "layout")
@@ -224,3 +249,46 @@ def test_what_cannot_be_written_leaves_nothing(archive: Path, tmp_path: Path) ->
     write_layout(archive, tmp_path / "layout")
     with pytest.raises(LayoutFailed, match="exists"):
         write_layout(archive, tmp_path / "layout")
+
+
+def test_a_file_of_many_releases_takes_its_room_once(archive: Path, tmp_path: Path) -> None:
+    url = "files/" + "0" * 64
+    asset = {"name": "a.bin", "url": url, "size": 5, "created_at": AT}
+    line = {"author": ANN, "tag_name": "v2", "name": "two", "created_at": AT, "assets": [asset, asset]}
+    with zipfile.ZipFile(archive, "a") as file:
+        file.writestr("releases/00002.jsonl", json.dumps(line))
+    write_layout(archive, tmp_path / "layout")
+    paths = [tmp_path / "layout/release_assets" / place for place in ("1/1", "2/1", "2/2")]
+    assert {path.read_bytes() for path in paths} == {b"bytes"}
+    assert len({path.stat().st_ino for path in paths}) == 1
+
+
+def test_an_archive_of_a_stranger_is_verified_first(archive: Path, tmp_path: Path) -> None:
+    def write(name: str, text: bytes) -> Path:
+        """Write an archive whose only other file has this text."""
+        one = {"path": name, "size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+        manifest = {
+            "format": "ingot-archive", "version": 1, "created_at": AT, "service": "gitea", "name": "demo",
+            "url": "https://git.example.org/ann/demo", "files": [one],
+        }  # fmt: skip
+        with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("manifest.json", json.dumps(manifest))
+            file.writestr(name, text)
+        return tmp_path / "a.zip"
+
+    folder, pages = tmp_path / "layout", "labels/00001.jsonl"
+    gitdir = f"gitdir: {tmp_path / 'work/.git'}\n".encode()
+    for name, text, words in (
+        ("git/repository.bundle", gitdir, "not a bundle of git"),
+        ("git/repository.bundle", bytes(10**8), "times as large"),
+        ("lfs/" + "0" * 64, bytes(2_000_000), "more than 1,000,000 bytes"),
+        (pages, b"[" * 100_000, "pages? |labels"),
+    ):
+        with pytest.raises(LayoutFailed, match=words):
+            write_verified_layout(write(name, text), folder, room=1_000_000)
+    with pytest.raises(LayoutFailed, match=r"manifest\.json:"):
+        write_verified_layout(archive, folder, room=1_000_000)
+    assert not folder.exists()
+    label = b'{"source_id": 5, "name": "bug", "color": "ee0701"}\n'
+    assert write_verified_layout(write(pages, label), folder, room=1_000_000) == []
+    assert [one["name"] for one in read(folder, "label.yml")] == ["bug"]

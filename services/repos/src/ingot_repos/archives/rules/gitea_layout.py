@@ -8,10 +8,9 @@ One page of the archive is in memory at a time: objects are appended to their fi
 
 import asyncio
 import json
+import os
 import re
-import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -21,6 +20,15 @@ from ingot_git.process.command import MIB, GitArgs, clean_environment, run_git
 from ingot_git.process.errors import GitError
 from ingot_git.process.streaming import stream_git
 from ingot_git.refs.refs import BRANCHES, is_valid_ref_name
+from ingot_remotes.archives.archive import MOST_PEOPLE_BYTES, Archive, open_archive, verify
+from ingot_remotes.archives.layout import (
+    BUNDLE,
+    MANIFEST,
+    MOST_PAGE_BYTES,
+    PEOPLE,
+    WIKI_BUNDLE,
+    ArchiveInvalid,
+)
 
 GITEA_SERVICE = "3"
 """Gitea's number for a source that is a Gitea."""
@@ -40,19 +48,20 @@ class LayoutFailed(Exception):
 class _Archive:
     """The pages of an archive."""
 
-    def __init__(self, file: zipfile.ZipFile, most_patch_bytes: int) -> None:
+    def __init__(self, file: Archive, most_patch_bytes: int) -> None:
         self.room = most_patch_bytes
         """The bytes that all further patches may have."""
-        self.file, self.names = file, set(file.namelist())
-        self.manifest: Object = json.loads(file.read("manifest.json"))
+        self.file, self.names = file, file.paths()
+        self.manifest: Object = json.loads(file.read(MANIFEST, MOST_PAGE_BYTES))
         self.emails = {
             (one.get("source_id", 0), one.get("name", "")): one.get("email", "")
-            for one in self._lines("people.jsonl")
+            for one in self._lines(PEOPLE, MOST_PEOPLE_BYTES)
         }
         self.labels = {one["source_id"]: _label(one) for one in self.pages("labels")}
         self.milestones = {one["source_id"]: one["title"] for one in self.pages("milestones")}
         self.without_patches: list[int] = []
         """Numbers of pull requests whose patches are left out."""
+        self._unpacked: dict[str, Path] = {}
 
     def pages(self, kind: str) -> Iterator[Object]:
         """Yield the objects of a kind."""
@@ -61,12 +70,11 @@ class _Archive:
             yield from self._lines(name)
             number += 1
 
-    def _lines(self, name: str) -> Iterator[Object]:
+    def _lines(self, name: str, most_bytes: int = MOST_PAGE_BYTES) -> Iterator[Object]:
         if name in self.names:
-            with self.file.open(name) as lines:
-                for line in lines:
-                    if line.strip():
-                        yield json.loads(line)
+            for line in self.file.read(name, most_bytes).split(b"\n"):
+                if line.strip():
+                    yield json.loads(line)
 
     def poster(self, person: Object | None, prefix: str = "poster") -> Object:
         """Return the fields of a person."""
@@ -75,8 +83,26 @@ class _Archive:
         return {f"{prefix}_id": source_id, f"{prefix}_name": name, f"{prefix}_email": email}
 
     def unpack(self, name: str, target: Path) -> None:
-        with self.file.open(name) as source, target.open("xb") as file:
-            shutil.copyfileobj(source, file)
+        """Write a file of a release. A file that releases share takes its room once."""
+        if name in self._unpacked:
+            os.link(self._unpacked[name], target)
+            return
+        with target.open("xb") as file:
+            for chunk in self.file.chunks(name):
+                file.write(chunk)
+        self._unpacked[name] = target
+
+
+def write_verified_layout(archive: Path, folder: Path, *, room: int) -> list[int]:
+    """Write the folder out of an archive of a stranger, which is verified before git reads it.
+
+    Its files have at most ``room`` bytes, and so have all patches. See ``write_layout``.
+    """
+    try:
+        verify(archive, max_bytes=room)
+    except ArchiveInvalid as error:
+        raise LayoutFailed(f"{archive} is not an archive of Ingot: {error}") from None
+    return write_layout(archive, folder, most_patch_bytes=room)
 
 
 def write_layout(archive: Path, folder: Path, *, most_patch_bytes: int = 2**63) -> list[int]:
@@ -88,14 +114,16 @@ def write_layout(archive: Path, folder: Path, *, most_patch_bytes: int = 2**63) 
     if folder.exists():
         raise LayoutFailed(f"{folder} exists; name another folder")
     try:
-        with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        with open_archive(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             layout = Path(scratch, "layout")
             layout.mkdir(mode=0o700)
             contents = _Archive(file, most_patch_bytes)
             _write(contents, layout)
             layout.rename(folder)
             return contents.without_patches
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+    except ArchiveInvalid as error:
+        raise LayoutFailed(f"{archive} is not an archive of Ingot: {error}") from None
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise LayoutFailed(f"{archive} is not an archive of Ingot: {error!r}") from None
 
 
@@ -149,7 +177,7 @@ def _encoded(value: Object) -> str:
 
 def _write_git(archive: _Archive, folder: Path) -> None:
     """Write the bare repositories ``git`` and ``wiki`` out of their bundles."""
-    for name, bundle in (("git", "git/repository.bundle"), ("wiki", "git/wiki.bundle")):
+    for name, bundle in (("git", BUNDLE), ("wiki", WIKI_BUNDLE)):
         if name == "wiki" and bundle not in archive.names:
             continue
         path = folder / name
@@ -158,7 +186,7 @@ def _write_git(archive: _Archive, folder: Path) -> None:
             continue
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             unpacked = Path(scratch, "bundle")
-            archive.unpack(bundle, unpacked)
+            archive.file.copy_bundle(bundle, unpacked)
             options = ("--quiet", "--no-auto-maintenance", "--no-write-fetch-head")
             _git(GitArgs("fetch", options, (str(unpacked), "+refs/*:refs/*")), path)
     (folder / "git" / "pulls").mkdir()
