@@ -9,8 +9,8 @@ from .sources import ROOT, sources
 ACROSS = {
     "access", "audit", "bombs", "broken_answers", "calls", "confirmations", "event_sizes", "fake_identity",
     "fake_repos", "forms", "full_disk", "golden", "growth", "hostile_input", "kill", "large_events", "layout",
-    "lists", "long_texts", "oracle", "restricted_tokens", "roles", "soak", "ssh_memory", "whole_service",
-    "commonmark",
+    "lists", "long_texts", "oracle", "restricted_tokens", "restricted_users", "roles", "soak", "ssh_memory",
+    "whole_service", "commonmark",
 }  # fmt: skip
 """Tests of many modules at once."""
 

@@ -12,10 +12,10 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
 from ingot_standalone.archives import (
     BLOCK,
@@ -126,7 +126,7 @@ def _read_organization(organization: RemoteOrganization) -> Object:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "created_at": datetime.now(UTC).isoformat(),
+        "created_at": now().isoformat(),
         "url": organization.url,
         "name": profile["username"],
         **_fields(profile, PROFILE),
