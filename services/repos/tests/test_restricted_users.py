@@ -219,3 +219,18 @@ async def test_a_restricted_token_of_a_restricted_user_reads_nothing_public(shel
         assert await listed(person, "/repos/search?q=") == ["rex/own"]
         assert (await person.get("/orgs/acme/repos")).status_code == 404
     del ann
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_an_inactive_restricted_user_reads_nothing_for_services_either(world, shelf):
+    ann, _ = shelf
+    number = (await ann.get("/repos/ann/open")).json()["id"]
+
+    async def level(path, **fields):
+        world.identity.add_account(2, "rex", **fields)
+        return (await ann.internal("GET", f"{path}/access?user=2")).json().get("level")
+
+    for path in (str(number), "by-name/ann/open"):
+        assert await level(path, active=False) == "read"
+        assert await level(path, active=True, granted_only=True) in (None, "none")
+        assert await level(path, active=False, granted_only=True) in (None, "none")

@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from contextlib import suppress
 
+import msgspec
+
 from ingot_chassis.db.database import Database
 from ingot_chassis.errors import NotFound
 from ingot_chassis.security.principal import ANONYMOUS, Principal
@@ -66,18 +68,15 @@ class AccountCopies:
 async def principal_of(identity: HttpIdentity, user_id: int) -> Principal:
     """Return a user as a principal with present memberships from identity. Raises Unavailable.
 
-    ANONYMOUS if the user may not sign in or does not exist.
+    An anonymous caller if the user may not sign in or does not exist. It reads nothing if the user is restricted.
     """
     try:
         account = await identity.account(user_id)
     except NotFound:
         return ANONYMOUS
-    if not account.active:
-        return ANONYMOUS
-    return Principal(
-        id=account.id,
-        name=account.login,
-        admin=account.admin,
-        granted_only=account.granted_only,
-        organizations=await identity.memberships(account.id),
+    principal = Principal(
+        id=account.id, name=account.login, admin=account.admin, granted_only=account.granted_only
     )
+    if not account.active:
+        return principal.unidentified()
+    return msgspec.structs.replace(principal, organizations=await identity.memberships(account.id))
