@@ -40,7 +40,11 @@ async def add_proposer(tx: Tx, event: repos.CommitsProposed, _envelope: Envelope
 
 
 def account_of(user: User) -> Account:
-    """Return the account of a user, made from the fields of an event."""
+    """Return the account of a user, made from the fields of an event.
+
+    The event does not say if the user is restricted. So the copy counts as restricted until an event of the
+    account, and repos is asked what the user may read.
+    """
     return Account(
         id=user.id,
         kind="user",
@@ -48,6 +52,7 @@ def account_of(user: User) -> Account:
         full_name=user.full_name,
         email=user.email,
         avatar_url=user.avatar_url,
+        granted_only=True,
         profile=profile_of(user),
     )
 
