@@ -65,6 +65,12 @@ async def test_who_cannot_read_is_neither_assigned_nor_asked_for_a_review(world)
     await world.open_issue()
     assigned = await world.call("PATCH", "/issues/1", {"assignees": ["cat"]})
     assert assigned.status_code == 422
+    await world.propose()
+    asked = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
+    assert asked.status_code == 422
+    world.repos.levels[APP, 3] = "read"
+    asked = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
+    assert asked.status_code == 201
 
 
 async def test_a_mention_notifies_no_restricted_user_without_a_grant(world):
@@ -81,4 +87,6 @@ async def test_a_mention_notifies_no_restricted_user_without_a_grant(world):
     world.repos.levels[APP, 3] = "none"
     hidden = await world.call("GET", "//notifications", **RESTRICTED)
     assert hidden.json() == []
-    assert (await world.call("GET", "//notifications/new", **RESTRICTED)).status_code in (200, 204)
+    assert (await world.call("GET", "//notifications/new", **RESTRICTED)).json()["new"] == 0
+    world.repos.levels[APP, 3] = "read"
+    assert (await world.call("GET", "//notifications/new", **RESTRICTED)).json()["new"] == 1
