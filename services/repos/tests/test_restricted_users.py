@@ -8,6 +8,7 @@ import pytest
 
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity.events import UserEdited
+from ingot_repos.catalog.store import accounts
 from ingot_testing.non_empty import non_empty
 
 from .test_roles import MATRIX, ROLES, Stage, body_of, in_parts
@@ -234,3 +235,13 @@ async def test_an_inactive_restricted_user_reads_nothing_for_services_either(wor
         assert await level(path, active=False) == "read"
         assert await level(path, active=True, granted_only=True) in (None, "none")
         assert await level(path, active=False, granted_only=True) in (None, "none")
+
+
+@pytest.mark.both_databases
+async def test_an_older_answer_of_identity_ends_no_restriction_of_a_copy(world):
+    restricted = world.identity.add_account(2, "rex", granted_only=True)
+    await world.deliver(UserEdited(account=restricted, previous_login="rex"))
+    world.identity.add_account(2, "rex")  # what identity answered before the event
+    await world.components.accounts.get_by_former_login("rex")
+    async with world.database.read() as db:
+        assert await accounts.list_granted_only(db, [2]) == [2]

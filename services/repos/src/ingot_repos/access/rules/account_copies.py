@@ -58,7 +58,7 @@ class AccountCopies:
 
     async def _save(self, account: Account) -> AccountRow:
         async with self._db.transaction() as tx:
-            await accounts.save(tx, account)
+            await accounts.save(tx, account, fetched=True)
             row = await accounts.get(tx, account.id)
         if row is None:
             raise NotFound

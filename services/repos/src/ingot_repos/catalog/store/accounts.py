@@ -40,8 +40,11 @@ class _EmailRow(TypedRow):
     login: str
 
 
-async def save(tx: Executor, source: Account) -> None:
-    """Insert or replace the copy of an account. Another copy with the same login loses this login."""
+async def save(tx: Executor, source: Account, *, fetched: bool = False) -> None:
+    """Insert or replace the copy of an account. Another copy with the same login loses this login.
+
+    A ``fetched`` account may be older than the event that made the copy. It leaves a restriction as it is.
+    """
     lower = source.login.lower()
     await tx.execute(
         update(account)
@@ -63,7 +66,8 @@ async def save(tx: Executor, source: Account) -> None:
         "granted_only": source.granted_only,
     }
     statement = insert(tx, account).values(values)
-    await tx.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    changes = {name: value for name, value in values.items() if not (fetched and name == "granted_only")}
+    await tx.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changes))
 
 
 _BY_ID = PreparedQuery(
