@@ -409,7 +409,7 @@ async def reassign_people(request: RepositoryRequest, import_id: int, data: Reas
         raise Invalid.field("people", "required", "names no one")
     accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
     async with request.db.transaction() as tx:
-        await rules.reassign(tx, request.part(Jobs), row, accounts)
+        await rules.reassign(tx, request.part(Jobs), row, accounts, user_id=request.principal.id)
         await request.audit(
             tx,
             "organization.reassign_import",

@@ -77,10 +77,14 @@ class ImportOrganization(msgspec.Struct, frozen=True):
 
 
 class ReassignOrganization(msgspec.Struct, frozen=True):
-    """The job that gives accounts what an import brought of people. ``accounts`` are by logins there."""
+    """The job that gives accounts what an import brought of people. ``accounts`` are by logins there.
+
+    ``user_id`` is the administrator who began it; 0 from an older release.
+    """
 
     import_id: int
     accounts: dict[str, int]
+    user_id: int = 0
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,9 +255,11 @@ async def begin_again(
     await sources.change(tx, repository.id, maps_people=True, map_logins=options.map_logins, people=people)
 
 
-async def reassign(tx: Tx, jobs: Jobs, row: OrganizationImportRow, accounts: Mapping[str, int]) -> None:
+async def reassign(
+    tx: Tx, jobs: Jobs, row: OrganizationImportRow, accounts: Mapping[str, int], *, user_id: int
+) -> None:
     """Add the job that gives accounts what people did in all repositories of an import."""
-    job = ReassignOrganization(row.id, dict(accounts))
+    job = ReassignOrganization(row.id, dict(accounts), user_id)
     await jobs.add(tx, job_kind(REASSIGN_ORGANIZATION, row.shard), f"{row.id}:{uuid4()}", job)
 
 

@@ -218,8 +218,12 @@ class OrganizationImportJobs:
                 return
             repositories = await store.repositories_of(db, row.id, row.organization_id)
         for repository_id in repositories.values():
+            if not await may_import(self._identity, request.user_id or row.user_id):
+                return
             async with self._db.transaction() as tx:
-                await people.reassign(tx, repository_id, request.accounts)
+                existing = {one.id for one in await accounts.list_by_ids(tx, {*request.accounts.values()})}
+                theirs = {login: one for login, one in request.accounts.items() if one in existing}
+                await people.reassign(tx, repository_id, theirs)
 
     async def _bring_teams(self, row: OrganizationImportRow) -> float | None:
         """Do the next step of the teams. Return like ``_ask``."""
