@@ -1,14 +1,23 @@
 """Imports of organizations that are begun again, and people of them who get accounts later."""
 
+import asyncio
+from urllib.parse import urlsplit
+
 import pytest
 
+from ingot_chassis.jobs.jobs import Jobs
+from ingot_contracts.identity.events import UserDeleted
+from ingot_repos.organization_imports import store
 from ingot_repos.organization_imports.jobs.imports import AT_ONCE
 
+from ..remote_world import status
 from ..world import commit, git
 from .test_organization_imports import (  # noqa: F401 - fixtures
     CREDENTIALS,
     NAMES,
+    answer_of,
     begin,
+    change_account,
     kill_step,
     listed,
     root,
@@ -168,6 +177,72 @@ async def test_a_cancelled_repeat_is_begun_again(world, root, source):  # noqa: 
     assert await tip(world, (await listed(root, path))["two"]["id"]) == new
 
 
+@pytest.mark.parametrize(
+    "late", [answer_of([]), status("401 Unauthorized"), None], ids=["empty", "credentials", "page"]
+)
+async def test_a_step_of_a_cancelled_run_changes_nothing_of_the_next_one(
+    world, root, source, late  # noqa: F811
+):  # fmt: skip
+    path = await imported(world, root, source)
+    before = await listed(root, path)
+    await again(root, path)
+    await add_repository(source, "seven")
+    ends = []
+
+    async def answer(_method, target, _headers, _writer):
+        parts = urlsplit(target)
+        if parts.path.endswith("/repos") and not ends:
+            ends.append(await root.call("DELETE", f"/api/v1{path}"))
+            await again(root, path)
+            return late or source.page_of(parts)
+        return source.page_of(parts)
+
+    source.api = answer
+    await work(world, 10)
+    state = (await root.get(path)).json()
+    assert (len(ends), state["repeat"]) == (1, 2)
+    assert (state["status"], state["error"], state["repositories"]) == ("done", "", {"done": len(before) + 1})
+    after = await listed(root, path)
+    assert {one: after[one]["repeat"] for one in before} == dict.fromkeys(before, 1)
+
+
+async def test_an_import_that_is_begun_again_while_its_job_ends_runs(
+    world, root, source, monkeypatch  # noqa: F811
+):  # fmt: skip
+    path = await imported(world, root, source, repositories=["one"])
+    await again(root, path)
+    finish, calls = Jobs.finish, []
+
+    async def late(jobs, tx, job, **more):
+        if not calls and (row := await store.get(tx, 1)) is not None and row.state == "done":
+            calls.append(asyncio.create_task(again(root, path)))
+            await asyncio.sleep(1)
+        return await finish(jobs, tx, job, **more)
+
+    monkeypatch.setattr(Jobs, "finish", late)
+    await work(world, 6)
+    await calls[0]
+    await work(world, 6)
+    state = (await root.get(path)).json()
+    assert (state["status"], state["repeat"]) == ("done", 2)
+
+
+async def test_the_import_of_a_repository_that_left_is_not_cancelled(world, root, bob, source):  # noqa: F811
+    await bob.create("mine")
+    path = await imported(world, root, source, repositories=["one", "two"])
+    await root.post("/repos/acme/two/transfer", {"new_owner": "bob"})
+    await again(root, path)
+    table = world.database.metadata.tables["migration"]
+    ids = {name: one["id"] for name, one in (await listed(root, path)).items()}
+    async with world.database.transaction() as tx:
+        await tx.execute(
+            table.update().where(table.c.repository_id.in_(ids.values())).values(state="running")
+        )
+    assert (await root.call("DELETE", f"/api/v1{path}")).status_code == 204
+    states = {row.repository_id: row.state for row in await world.rows("migration")}
+    assert (states[ids["one"]], states[ids["two"]]) == ("cancelled", "running")
+
+
 async def test_a_repeat_maps_the_people_of_its_own_table(world, root, bob, source):  # noqa: F811
     await bob.create("mine")
     path = await begin(root, source, issues=True, repositories=["one"], people={"Cat": "bob"})
@@ -202,6 +277,23 @@ async def test_people_get_what_is_theirs_in_all_repositories(world, root, bob, s
     assert {event["repository_id"] for event in events} == {ids["one"], ids["two"]}
     assert [event["accounts"] for event in events][:1] == [{"cat": 2}]
     assert (await root.post(f"{path}/people", {})).status_code == 422
+
+
+async def test_people_get_nothing_from_who_is_no_administrator_any_more(world, root, bob, source):  # noqa: F811
+    await bob.create("mine")
+    path = await imported(world, root, source, repositories=["one"])
+    await root.post(f"{path}/people", {"people": {"cat": "bob"}})
+    change_account(world, 1, admin=False)
+    await work(world, 2)
+    assert await world.events("import.reassigned") == []
+
+
+async def test_accounts_that_were_deleted_since_get_nothing(world, root, bob, source):  # noqa: F811
+    path = await imported(world, root, source, repositories=["one"])
+    await root.post(f"{path}/people", {"people": {"cat": "bob", "dog": "ann"}})
+    await world.deliver(UserDeleted(user_id=2, login="bob"))
+    await work(world, 2)
+    assert [one["accounts"] for one in await world.events("import.reassigned")] == [{"dog": 1}]
 
 
 async def test_only_administrators_repeat_and_reassign(world, root, bob, source):  # noqa: F811

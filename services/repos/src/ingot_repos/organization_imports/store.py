@@ -235,6 +235,12 @@ async def get(db: Executor, import_id: int) -> OrganizationImportRow | None:
     return await fetch_first(db, statement, OrganizationImportRow)
 
 
+async def get_locked(db: Executor, import_id: int) -> OrganizationImportRow | None:
+    """Return an import that nothing else changes before the end of the transaction."""
+    statement = organization_import.select().where(organization_import.c.id == import_id)
+    return await fetch_first(db, statement.with_for_update(), OrganizationImportRow)
+
+
 async def list_page(db: Executor, page: Slice) -> tuple[Sequence[OrganizationImportRow], int]:
     """Return imports, the newest first, and their number."""
     return await fetch_page(
@@ -249,15 +255,27 @@ async def change(db: Executor, import_id: int, **values: Any) -> bool:
     return (await db.execute(statement)).rowcount == 1
 
 
+async def change_run(db: Executor, row: OrganizationImportRow, **values: Any) -> bool:
+    """Change the run that a step began to work on. Return False if it ended, or was begun again since."""
+    table = organization_import
+    is_run = table.c.id == row.id, table.c.repeat == row.repeat, table.c.state.in_(UNENDED)
+    return (await db.execute(update(table).where(*is_run).values(**values))).rowcount == 1
+
+
 async def end(db: Executor, import_id: int, state: ImportState, reason: str = "") -> bool:
     """End an import, and erase its credentials and tables of people. Return False if it has ended."""
     row = await get(db, import_id)
-    if row is None:
-        return False
+    return row is not None and await end_run(db, row, state, reason)
+
+
+async def end_run(db: Executor, row: OrganizationImportRow, state: ImportState, reason: str = "") -> bool:
+    """End an import like ``end``. Return False if the run ended, or was begun again since."""
     values = {"sealed": None, "options": _without_people(row.options), "finished_at": now()}
+    if not await change_run(db, row, state=state, reason=reason, **values):
+        return False
     table = listed_repository
-    await db.execute(update(table).where(table.c.import_id == import_id, table.c.due).values(due=False))
-    return await change(db, import_id, state=state, reason=reason, **values)
+    await db.execute(update(table).where(table.c.import_id == row.id, table.c.due).values(due=False))
+    return True
 
 
 def _without_people(options: str) -> str:
@@ -341,8 +359,10 @@ async def list_due(db: Executor, import_id: int, *, limit: int) -> Sequence[List
 
 
 async def list_unended(db: Executor, import_id: int) -> Sequence[ListedRow]:
-    """Return the repositories whose own imports run or wait."""
-    statement = _listed(import_id).where(migration.c.state.in_(UNENDED))
+    """Return the repositories that the organization still owns, and whose own imports run or wait."""
+    table = organization_import
+    owner = select(table.c.organization_id).where(table.c.id == import_id).scalar_subquery()
+    statement = _listed(import_id).where(migration.c.state.in_(UNENDED), repository.c.owner_id == owner)
     return await fetch_all(db, statement, ListedRow)
 
 

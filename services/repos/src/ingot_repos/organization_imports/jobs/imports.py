@@ -103,7 +103,7 @@ class OrganizationImportJobs:
             pause = await self._begin_next(row)
         async with self._db.transaction() as tx:
             if pause is None and is_repeat:
-                present = await store.get(tx, import_id)
+                present = await store.get_locked(tx, import_id)
                 if present is not None and present.state == ImportState.WAITING:
                     pause = 0.0  # it was begun again since it ended
             again_at = now() + timedelta(seconds=pause) if pause is not None else None
@@ -137,17 +137,17 @@ class OrganizationImportJobs:
             owner = await accounts.get(tx, row.organization_id)
             if owner is None or is_more_visible(owner.visibility, visibility):
                 options = msgspec.structs.replace(options, private=True)
-            await store.add_repositories(tx, row.id, rows_of(options, page.repositories))
-            await store.change(tx, row.id, place=page.following or None, failures=0)
+            if await store.change_run(tx, row, place=page.following or None, failures=0):
+                await store.add_repositories(tx, row.id, rows_of(options, page.repositories))
 
     async def _fail(self, row: OrganizationImportRow, reason: str, *, is_final: bool) -> float | None:
         """Pause before the next request, or fail."""
         is_final = is_final or row.failures >= MOST_FAILURES
         async with self._db.transaction() as tx:
             if is_final:
-                await store.end(tx, row.id, ImportState.FAILED, reason)
+                await store.end_run(tx, row, ImportState.FAILED, reason)
             else:
-                await store.change(tx, row.id, failures=row.failures + 1)
+                await store.change_run(tx, row, failures=row.failures + 1)
         return None if is_final else min(2.0**row.failures, LONGEST_PAUSE)
 
     async def _begin_next(self, row: OrganizationImportRow) -> float | None:
@@ -174,13 +174,7 @@ class OrganizationImportJobs:
             if listed.due:
                 await self._repeat(row, listed)
                 continue
-            try:
-                async with self._db.transaction() as tx:
-                    await self._create(tx, row, owner, listed, login)
-            except (Conflict, Invalid) as error:
-                reason = "taken" if isinstance(error, Conflict) else "name"
-                async with self._db.transaction() as tx:
-                    await store.refuse(tx, listed.id, reason)
+            await self._create_or_refuse(row, owner, listed, login)
         if not await self._record_owners(row):
             return await self._fail(row, "gone", is_final=True)
         if not is_allowed:
@@ -188,7 +182,7 @@ class OrganizationImportJobs:
         if running or following:
             return WATCH_SECONDS if running or len(following) == AT_ONCE else 0.0
         async with self._db.transaction() as tx:
-            await store.end(tx, row.id, ImportState.DONE, row.reason)
+            await store.end_run(tx, row, ImportState.DONE, row.reason)
         return None
 
     async def _repeat(self, row: OrganizationImportRow, listed: ListedRow) -> None:
@@ -197,19 +191,21 @@ class OrganizationImportJobs:
         if not reason:
             try:
                 async with self._db.transaction() as tx:
-                    if await store.change(tx, row.id, failures=0):  # it was not cancelled
+                    if await store.change_run(tx, row, failures=0):  # it was not cancelled
                         await begin_again(tx, self._jobs, self._presenter, row, listed)
                         await store.change_repository(tx, listed.id, due=False)
             except Conflict:
                 reason = "not-repeated"
         if reason:
             async with self._db.transaction() as tx:
-                await store.change_repository(tx, listed.id, due=False, reason=reason)
+                if await store.change_run(tx, row, failures=0):
+                    await store.change_repository(tx, listed.id, due=False, reason=reason)
 
     async def reassign(self, job: Job) -> None:
         """Give accounts what the ghost has in the repositories of an import, each in a transaction.
 
-        A job that is killed begins again: what was given is not the ghost's any more.
+        A job that is killed begins again: what was given is not the ghost's any more. It ends when who began it
+        is no administrator any more. Accounts that were deleted since get nothing.
         """
         request = msgspec.json.decode(job.payload, type=ReassignOrganization)
         async with self._db.read() as db:
@@ -233,6 +229,18 @@ class OrganizationImportJobs:
             return await self._fail(row, "administrator", is_final=True)
         return await self._ask(row, self._teams.step)
 
+    async def _create_or_refuse(
+        self, row: OrganizationImportRow, owner: AccountRow, listed: ListedRow, login: tuple[str, str]
+    ) -> None:
+        try:
+            async with self._db.transaction() as tx:
+                await self._create(tx, row, owner, listed, login)
+        except (Conflict, Invalid) as error:
+            reason = "taken" if isinstance(error, Conflict) else "name"
+            async with self._db.transaction() as tx:
+                if await store.change_run(tx, row, failures=0):
+                    await store.refuse(tx, listed.id, reason)
+
     async def _create(
         self,
         tx: Tx,
@@ -243,7 +251,7 @@ class OrganizationImportJobs:
     ) -> None:
         """Create the repository of a row of the list, with its import. Raises Conflict, Invalid."""
         options = options_of(row)
-        if not await store.change(tx, row.id, failures=0):
+        if not await store.change_run(tx, row, failures=0):
             return  # cancelled
         names.check_repository(listed.name)
         remote = remote_of(row.site, row.source, listed.name)

@@ -68,7 +68,7 @@ class TeamImporter:
             if error.fault not in ABSENT:
                 raise
             async with self._db.transaction() as tx:
-                await store.change(tx, row.id, teams_place=None, reason="teams")
+                await store.change_run(tx, row, teams_place=None, reason="teams")
             return
         rows = {
             one.source_id: {
@@ -79,14 +79,15 @@ class TeamImporter:
             for one in page.teams
         }
         async with self._db.transaction() as tx:
+            if not await store.change_run(tx, row, failures=0):
+                return
             added = await store.add_teams(tx, row.id, [*rows.values()])
             counts = sum(one.count for one in await store.team_counts_of(tx, [row.id]))
             if counts > MOST_TEAMS:
                 raise SourceFailed("too-many")
             # Some sources answer each page with all teams.
-            await store.change(
-                tx, row.id, teams_place=(page.following or None) if added else None, failures=0
-            )
+            following = page.following if added else ""
+            await store.change_run(tx, row, teams_place=following or None)
 
     async def _bring(self, row: OrganizationImportRow, listed: ImportedTeamRow) -> None:
         team, options = msgspec.json.decode(listed.team, type=SourceTeam), options_of(row)
@@ -96,7 +97,7 @@ class TeamImporter:
             if error.fault not in ABSENT:
                 raise
             async with self._db.transaction() as tx:
-                if await store.change(tx, row.id, failures=0):
+                if await store.change_run(tx, row, failures=0):
                     await store.end_team(tx, listed.id, state=TeamState.REFUSED, reason="source")
             return
         if not await self._may_go_on(row):
@@ -121,14 +122,14 @@ class TeamImporter:
                 "team_id": team_id or None,
                 "members": len(joined),
             }
-            if await store.change(tx, row.id, failures=0) and await store.end_team(tx, listed.id, **values):
+            if await store.change_run(tx, row, failures=0) and await store.end_team(tx, listed.id, **values):
                 await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
 
     async def _may_go_on(self, row: OrganizationImportRow) -> bool:
         """Return False for an import that ended while the source answered. Raises NotAdministrator."""
         async with self._db.read() as db:
             present = await store.get(db, row.id)
-        if present is None or present.state != ImportState.RUNNING:
+        if present is None or (present.state, present.repeat) != (ImportState.RUNNING, row.repeat):
             return False
         if not await may_import(self._identity, row.user_id):
             raise NotAdministrator
@@ -216,7 +217,7 @@ class TeamImporter:
         for name in sorted(brought.keys() & names):
             with suppress(Denied):  # the repository has too many teams
                 async with self._db.transaction() as tx:
-                    if not await store.change(tx, row.id, failures=0):
+                    if not await store.change_run(tx, row, failures=0):
                         return  # cancelled
                     await grants.add_team(tx, brought[name], team_id)
 
