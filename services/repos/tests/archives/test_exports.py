@@ -14,6 +14,7 @@ from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportFile, ExportPage, archived_file
 from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
+from ingot_remotes.archives import archive
 from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.layout import MOST_PAGE_BYTES
 from ingot_remotes.interface.source import KINDS
@@ -133,8 +134,8 @@ async def test_files_of_texts_come_out_and_go_in_again(world, ann, app, tmp_path
     assert await send_file(ann, app["id"], "another export") == "ended"
     assert (await send_pages(ann, app["id"], name, objects))["state"] == "ended"
     assert await world.components.import_workers.step() == 1
-    archive = (await ann.get("/repos/ann/app/export/archive")).content
-    (tmp_path / "a.zip").write_bytes(archive)
+    content = (await ann.get("/repos/ann/app/export/archive")).content
+    (tmp_path / "a.zip").write_bytes(content)
     with zipfile.ZipFile(tmp_path / "a.zip") as files:
         assert files.read(address) == FILE_OF_TEXT
         assert f"files/{'0' * 64}" not in files.namelist()
@@ -184,6 +185,41 @@ async def test_patches_without_room_are_named(world, ann, app, monkeypatch):
     assert await world.components.import_workers.step() == 1
     state = (await ann.get("/repos/ann/app/export")).json()
     assert (state["status"], state["left_out"]) == ("done", [2])
+
+
+@pytest.mark.parametrize("settings", [{"max_remote_bytes": 100_000}])
+async def test_patches_get_the_room_that_all_else_leaves(world, ann, app):
+    await write(ann, "large.txt", "a line\n" * 40_000)
+    path = world.components.storage.path(app["id"])
+    head = (await git("rev-parse", "master", cwd=path)).strip()
+    base = (await git("rev-parse", "master~1", cwd=path)).strip()
+    objects = objects_of(1)
+    objects["pulls"] = [msgspec.structs.replace(objects["pulls"][0], merge_base=base, head_sha=head)]
+    name = await begin(ann, "?layout=gitea")
+    await send_pages(ann, app["id"], name, objects)
+    assert await world.components.import_workers.step() == 1
+    state = (await ann.get("/repos/ann/app/export")).json()
+    assert (state["status"], state["left_out"]) == ("done", [2])
+
+
+async def test_an_archive_that_no_import_takes_fails(world, ann, app, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_PAGES_BYTES", 100)
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+    await world.components.import_workers.step()
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["too-large"])
+    assert archives(world) == []
+
+
+async def test_an_archive_that_cannot_be_laid_out_is_written_once(world, ann, app, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise gitea_layout.LayoutFailed("no")
+
+    monkeypatch.setattr(jobs, "write_layout", fail)
+    name = await begin(ann, "?layout=gitea")
+    await send_pages(ann, app["id"], name, objects_of(1))
+    await world.components.import_workers.step()
+    assert (await state_of(ann)) == ("failed", REASON_TEXTS["failed"])
 
 
 async def test_another_layout_is_refused(ann, app):

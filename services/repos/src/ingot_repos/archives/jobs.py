@@ -23,12 +23,14 @@ from ingot_git.refs.pull_heads import PULLS
 from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
+from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.layout import (
     BUNDLE,
     PAGE_OBJECTS,
     VERSION,
     WIKI_BUNDLE,
     ArchivedPerson,
+    ArchiveInvalid,
     Manifest,
     decode_lines,
     file_path,
@@ -39,7 +41,7 @@ from ingot_remotes.archives.writer import ArchiveWriter
 from ingot_remotes.interface.source import KINDS, SourceAsset, SourceRelease
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
-from ingot_repos.archives.rules.gitea_layout import write_layout
+from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
 from ingot_repos.archives.rules.settings import read_settings
 from ingot_repos.archives.store import ExportRow, Layout, PageCount
 from ingot_repos.catalog.store import repositories, wikis
@@ -60,6 +62,8 @@ log = structlog.get_logger()
 
 TRIES = 3
 ARCHIVE, LAYOUT = "archive.zip", "layout.zip"
+YAML_GROWTH = 2
+"""Room for a page in the layout, by its size in the archive."""
 READ_BYTES = 1024 * 1024
 POINTERS = 100
 """Pointers to objects of LFS that are looked up together."""
@@ -130,8 +134,9 @@ class ExportJobs:
             row, repository = await self._running(job)
             if row is not None and repository is not None:
                 path, left_out = await self._write(row, repository), list[int]()
+                manifest = await self._verified(path)
                 if row.layout == Layout.GITEA:
-                    path, left_out = await self._lay_out(row, path)
+                    path, left_out = await self._lay_out(row, path, manifest)
                 await self._store(job, row, path, left_out)
         except ExportEnded:
             log.info("export ended while it was written", export=name)
@@ -146,14 +151,28 @@ class ExportJobs:
             await self._fail(job, "failed")
         await asyncio.to_thread(self._storage.discard_archive, name)
 
-    async def _lay_out(self, row: ExportRow, archive: Path) -> tuple[Path, list[int]]:
+    async def _verified(self, archive: Path) -> Manifest:
+        """Read an archive as an import does. Raises ExportFailed if it has more than an import takes."""
+        try:
+            return await asyncio.to_thread(verify, archive, max_bytes=self._max_bytes)
+        except ArchiveInvalid as error:
+            log.warning("archive that no import takes", archive=str(archive), error=str(error))
+            raise ExportFailed("too-large") from None
+
+    async def _lay_out(self, row: ExportRow, archive: Path, manifest: Manifest) -> tuple[Path, list[int]]:
         """Turn an archive into a ZIP file of Gitea's layout. Return it, and the pulls without patches.
 
-        Raises ExportFailed, ExportEnded.
+        Patches get the room that all else leaves. Raises ExportFailed, ExportEnded.
         """
         folder = archive.parent / "layout"
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # of a killed worker
-        left_out = await asyncio.to_thread(write_layout, archive, folder, most_patch_bytes=self._max_bytes)
+        sizes = (one.size * (YAML_GROWTH if one.path.endswith(".jsonl") else 1) for one in manifest.files)
+        room = max(self._max_bytes - sum(sizes), 0)
+        try:
+            left_out = await asyncio.to_thread(write_layout, archive, folder, most_patch_bytes=room)
+        except LayoutFailed:
+            log.exception("export without layout", export=row.uuid)
+            raise ExportFailed("failed") from None
         await asyncio.to_thread(archive.unlink)
         with zipfile.ZipFile(archive.parent / LAYOUT, "w") as target:
             for path in await asyncio.to_thread(_files_of, folder):
