@@ -23,7 +23,7 @@ from .moved_organization import Size, at_once, fill_organization, organization_o
 from .moved_repository import FILE, LARGE, Owners, People
 
 IS_WHOLE = os.environ.get("INGOT_MOVING_IN") == "whole"
-SIZE = Size(20, 80, 20) if IS_WHOLE else Size(4, 15, 5)
+SIZE = Size(20, 80, 20) if IS_WHOLE else Size(2, 5, 5)
 KILLS = 30 if IS_WHOLE else 2
 PATIENCE = 3_600.0 if IS_WHOLE else 300.0
 COUNTS_SECONDS = 60.0
