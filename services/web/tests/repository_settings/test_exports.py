@@ -7,7 +7,7 @@ from ..world import ANN
 PAGE = "/ann/demo/settings/export"
 EXPORT = {
     "status": "running", "counts": {"issues": 30, "pulls": 1}, "size": 0, "error": "", "created_at": MOMENT,
-    "finished_at": None, "expires_at": None,
+    "finished_at": None, "expires_at": None, "layout": "archive", "left_out": [],
 }  # fmt: skip
 ENDED = {"finished_at": MOMENT, "expires_at": MOMENT}
 DOWNLOAD = 'href="/api/v1/repos/ann/demo/export/archive"'
@@ -58,6 +58,19 @@ async def test_an_archive_is_downloaded_and_deleted(pages, forge):
         assert words in shown.text, words
     answer = await pages.submit(shown.text, "Delete archive", to="/export")
     assert (answer.headers["location"], forge.sent) == (PAGE, [("DELETE", f"{HOME}/export", {})])
+
+
+async def test_an_export_for_gitea_is_named_with_what_it_leaves_out(pages, forge):
+    done = EXPORT | ENDED | {"status": "done", "size": 2048}
+    words = ("layout of Gitea", "Ingot does not import it", "Download folder as ZIP", "are left out")
+    forge.answers[f"{HOME}/export"] = done
+    plain = (await pages.get(PAGE, ANN)).text
+    assert [one for one in words if one in plain] == []
+    forge.answers[f"{HOME}/export"] = done | {"layout": "gitea", "left_out": [3, 8]}
+    shown = (await pages.get(PAGE, ANN)).text
+    assert [one for one in words if one not in shown] == []
+    for number in (3, 8):
+        assert f'<a href="/ann/demo/pulls/{number}">#{number}</a>' in shown
 
 
 async def test_a_failed_export_says_why_and_is_begun_again(pages, forge):
