@@ -99,8 +99,8 @@ async def replace(
 async def delete(client: SourceClient, identity_id: int, *, version: int | None = None) -> None:
     """Deactivate the account of a user, remove rights from its groups, and delete the user.
 
-    The account keeps its link, so the same person gets it back. A restriction stays, and only an administrator
-    ends it. Raises as ``replace``.
+    The account keeps its link, so the same person gets it back. A restriction stays, and only an
+    administrator ends it. Raises as ``replace``.
     """
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:

@@ -68,7 +68,8 @@ class AccountCopies:
 async def principal_of(identity: HttpIdentity, user_id: int) -> Principal:
     """Return a user as a principal with present memberships from identity. Raises Unavailable.
 
-    An anonymous caller if the user may not sign in or does not exist. It reads nothing if the user is restricted.
+    An anonymous caller if the user may not sign in or does not exist. It reads nothing if the user is
+    restricted.
     """
     try:
         account = await identity.account(user_id)
