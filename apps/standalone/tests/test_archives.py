@@ -22,12 +22,12 @@ from .ingot_command import ingot
 class Server(ThreadingHTTPServer):
     """Answers every request with ``status``, ``headers`` and ``body``, and records it.
 
-    It resets connections for paths that end in ``resets``. ``bodies`` are other answers by the end of a path.
+    It resets connections for paths that end in ``resets``, and fails for ``fails``. ``bodies`` are other answers by the end of a path.
     """
 
     def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.requests: list[tuple[str, str, str]] = []
-        self.resets, self.bodies = "", dict[str, bytes]()
+        self.resets, self.fails, self.bodies = "", "", dict[str, bytes]()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,7 +36,8 @@ class Server(ThreadingHTTPServer):
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 ends = (one for end, one in server.bodies.items() if self.path.endswith(end))
                 answer = next(ends, body)
-                self.send_response(status)
+                fails = bool(server.fails) and self.path.endswith(server.fails)
+                self.send_response(500 if fails else status)
                 for name, value in {**headers, "Content-Length": str(len(answer))}.items():
                     self.send_header(name, value)
                 self.end_headers()
@@ -47,7 +48,7 @@ class Server(ThreadingHTTPServer):
                     return
                 self.wfile.write(answer)
 
-            do_GET = do_POST  # noqa: N815 - the name of the library
+            do_GET = do_DELETE = do_POST  # noqa: N815 - the names of the library
 
             def log_message(self, *_: object) -> None:
                 """Quiet."""
@@ -125,6 +126,13 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path
 
 
 DONE = b'{"status": "done", "counts": {}}'
+
+
+@pytest.mark.parametrize("body", [b"no JSON", b"[]", b"{}", b"[" * 100_000, b"7"])
+def test_another_answer_than_ingot_gives_is_no_traceback(tmp_path: Path, serve: Any, body: bytes) -> None:
+    server = serve(200, body)
+    error = ingot("export", server.url, str(tmp_path / "a.zip")).error_line
+    assert f"{server.url.removesuffix('/ann/demo')} gives another answer than Ingot" in error
 
 
 def test_only_its_owner_reads_an_archive(tmp_path: Path, serve: Any) -> None:

@@ -1,16 +1,23 @@
 """``ingot export --organization`` and ``ingot import --organization``, between organizations of one Ingot."""
 
+import hashlib
+import io
 import json
 import stat
+import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from ingot_chassis.errors import CannotStart
+from ingot_standalone.archives import RemoteServer
+
 from .ingot_command import RunningIngot, ingot
+from .test_archives import Server
 
 Call = Callable[..., Any]
 SCOPES = ["write:organization", "write:repository", "write:issue", "read:user", "write:admin"]
@@ -78,19 +85,25 @@ def test_an_organization_comes_back_with_teams_labels_and_repositories(
     with zipfile.ZipFile(file) as archive:
         paths = ["repositories/00001.zip", "repositories/00002.zip", "organization.json"]
         assert archive.namelist() == paths
+        assert b"@" not in archive.read("organization.json")
     for name in ("lamps", "oil"):
         url = f"{running.url}api/v1/repos/crew/{name}/export"
         assert httpx.get(url, auth=("root", running.password)).status_code == 404
 
     was = teams_of(call, crew)
-    call("PATCH", "admin/users/bob", {"login_name": "bob", "source_id": 0, "email": "other@example.org"})
-    call("PATCH", "admin/users/cat", {"login_name": "cat", "source_id": 0, "email": "more@example.org"})
-    done = ingot("import", "--organization", str(file), f"{running.url}copy", INGOT_TOKEN=token)
+    done = ingot("import", "--organization", str(file), f"{running.url}strangers", INGOT_TOKEN=token)
     assert done.code == 0, done.out
-    assert "who did not join teams: bob, cat" in done.out
+    assert "who did not join teams: ann, bob, cat, root" in done.out
+    strangers = teams_of(call, "strangers")
+    assert (strangers["writers"][2], strangers["Owners"][2]) == ([], ["root"])
+
+    arguments = ("import", "--organization", "--map-logins", str(file), f"{running.url}copy")
+    done = ingot(*arguments, INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    assert "who did not join" not in done.out
     copy, here = call("GET", "orgs/copy"), teams_of(call, "copy")
     assert (copy["description"], copy["visibility"]) == ("all lamps", "limited")
-    assert here.pop("writers") == (*was.pop("writers")[:2], ["ann"], ["lamps"])
+    assert here.pop("writers") == (*was.pop("writers")[:2], ["ann", "bob", "cat"], ["lamps"])
     assert here == was
     assert [one["name"] for one in call("GET", "orgs/copy/labels")] == ["for all"]
     for name in ("lamps", "oil"):
@@ -101,6 +114,15 @@ def test_an_organization_comes_back_with_teams_labels_and_repositories(
 
     error = ingot("import", "--organization", str(file), f"{running.url}copy", INGOT_TOKEN=token).error_line
     assert "refuses it (422)" in error
+
+    new = {"name": "export", "scopes": ["read:organization", "write:repository", "read:user", "read:issue"]}
+    ann = httpx.post(
+        f"{running.url}api/v1/users/ann/tokens", json=new, auth=("ann", "what ann knows"), timeout=30
+    )
+    arguments = ("export", "--organization", there, str(tmp_path / "part.zip"))
+    error = ingot(*arguments, INGOT_TOKEN=ann.json()["sha1"]).error_line
+    assert "only an owner of crew" in error
+    assert not (tmp_path / "part.zip").exists()
 
 
 @pytest.mark.parametrize("address", ["", "crew", "ftp://x/crew", "http://ann:secret@x/crew"])
@@ -125,6 +147,8 @@ MANIFEST = {
         ({"organization.json": "{"}, "is not an archive of an organization"),
         ({"organization.json": json.dumps(MANIFEST | {"version": 2})}, "another version than 1"),
         ({"organization.json": json.dumps(MANIFEST)}, "repositories/00001.zip"),
+        ({"organization.json": "[" * 100_000}, "is not an archive of an organization"),
+        ({"organization.json": json.dumps(MANIFEST | {"teams": [{"name": 7}]})}, "teams"),
     ],
 )
 def test_another_file_creates_nothing(files: dict[str, str], words: str, tmp_path: Path) -> None:
@@ -141,3 +165,84 @@ def test_options_that_do_not_fit_an_organization_are_refused(tmp_path: Path) -> 
     assert "no layout of Gitea" in ingot("export", *layout).error_line
     private = ("--organization", "--private", str(tmp_path / "a.zip"), address)
     assert "if they were private" in ingot("import", *private).error_line
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server(200, b"[]")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def site(server: Server) -> str:
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def test_a_list_of_a_server_that_ignores_pages_ends(server: Server) -> None:
+    server.bodies["limit=50&page=1"] = server.bodies["limit=50&page=2"] = b'[{"id": 7}]'
+    assert RemoteServer(site(server), "").all("orgs/crew/repos") == [{"id": 7}]
+
+
+def test_a_list_that_changes_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(*pages: list[int]) -> Callable[..., Any]:
+        """Answer with these pages of ids, of a list of three."""
+        left = iter(pages)
+
+        def call(*_: Any, **__: Any) -> Any:
+            body = io.BytesIO(json.dumps([{"id": one} for one in next(left)]).encode())
+            body.headers = {"X-Total-Count": "3"}  # type: ignore[attr-defined]
+            return body
+
+        return call
+
+    remote = RemoteServer("http://127.0.0.1:1", "")
+    monkeypatch.setattr(RemoteServer, "call", answers([1, 2], [2], [2, 1], [3], []))
+    assert [one["id"] for one in remote.all("orgs/crew/repos")] == [2, 1, 3]
+    monkeypatch.setattr(RemoteServer, "call", answers(*[[1, 2], []] * 5))
+    with pytest.raises(CannotStart, match="only a part of orgs/crew/repos"):
+        remote.all("orgs/crew/repos")
+
+
+def test_no_archive_stays_at_the_server_after_a_broken_download(server: Server, tmp_path: Path) -> None:
+    server.bodies = {
+        "/orgs/crew": b'{"username": "crew"}',
+        "/user": b'{"login": "ann"}',
+        "/permissions": b'{"is_owner": true}',
+        "/repos?limit=50&page=1": b'[{"id": 7, "name": "lamps"}]',
+        "/lamps/export": b'{"status": "done", "counts": {}}',
+    }
+    arguments = ("export", "--organization", f"{site(server)}/crew", str(tmp_path / "a.zip"))
+    assert "the download broke off" in ingot(*arguments).error_line
+    assert server.requests[-1][:2] == ("DELETE", "/api/v1/repos/crew/lamps/export")
+    assert [*tmp_path.iterdir()] == []
+
+
+def file_with_a_repository(path: Path, **entry: Any) -> Path:
+    one = {"name": "lamps", "path": "repositories/00001.zip", "sha256": hashlib.sha256(b"lamps").hexdigest()}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("repositories/00001.zip", b"lamps", **entry)
+        archive.writestr("organization.json", json.dumps(MANIFEST | {"repositories": [one]}))
+    return path
+
+
+def test_an_import_that_stops_says_what_it_left(server: Server, tmp_path: Path) -> None:
+    address, file = f"{site(server)}/crew", file_with_a_repository(tmp_path / "a.zip")
+    server.fails = "/migrate/archive?owner=crew&name=lamps"
+    error = ingot("import", "--organization", str(file), address).error_line
+    assert f"{address}/lamps: the server refuses it (500)" in error
+    assert f"{address} has 0 of 1 repositories" in error
+    assert "delete its repositories and the organization, and begin again" in error
+    server.fails = ""
+    error = ingot("import", "--organization", str(file), address).error_line
+    assert "gives another answer than Ingot" in error
+    assert "is not an archive" not in error
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_a_compressed_repository_is_refused_first(server: Server, tmp_path: Path) -> None:
+    file = file_with_a_repository(tmp_path / "a.zip", compress_type=zipfile.ZIP_DEFLATED)
+    error = ingot("import", "--organization", str(file), f"{site(server)}/crew").error_line
+    assert "repositories/00001.zip is compressed" in error
+    assert server.requests == []

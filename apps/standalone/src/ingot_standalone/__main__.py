@@ -96,7 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         help="hide it, or show it; without this option it is as it was",
     )
     move.add_argument(
-        "--map-logins", action="store_true", help="administrators: accounts with the same login are authors"
+        "--map-logins",
+        action="store_true",
+        help="administrators: accounts with the same login are authors, and members of teams",
     )
     admin = commands.add_parser("admin", help="users, on the data folder; the server may run meanwhile")
     tasks = admin.add_subparsers(dest="command", required=True, metavar="TASK")

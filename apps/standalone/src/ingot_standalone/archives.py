@@ -13,6 +13,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
@@ -25,6 +26,8 @@ TIMEOUT_SECONDS = 3600.0
 """Limit of the silence of the server, which verifies a large archive before it answers."""
 BLOCK = 1024 * 1024
 PAGE_SIZE = 50
+READS = 5
+"""Limit of the times that a list is read which changes meanwhile."""
 UNFINISHED = ".unfinished"
 
 
@@ -73,11 +76,27 @@ class RemoteServer(NamedTuple):
             text = response.read()
         return json.loads(text) if text else None
 
-    def all(self, path: str) -> Iterator[Any]:
-        """Yield the objects of all pages of a list. Blocks. Raises CannotStart."""
-        number = 1
-        while page := self.get("GET", f"{path}?limit={PAGE_SIZE}&page={number}"):
-            yield from page
+    def all(self, path: str) -> list[Any]:
+        """Return the objects of all pages of a list. Blocks. Raises CannotStart.
+
+        A list that changes between two pages is read again.
+        """
+        for _ in range(READS):
+            objects, total = self._pages(path)
+            if total is None or len(objects) == total:
+                return list(objects.values())
+        raise CannotStart(f"{self.site} shows only a part of {path}, or it changes at the moment; try again")
+
+    def _pages(self, path: str) -> tuple[dict[Any, Any], int | None]:
+        """Return the objects of all pages by their ids, and the number that the server names."""
+        objects, number = dict[Any, Any](), 1
+        while True:
+            with self.call("GET", f"{path}?limit={PAGE_SIZE}&page={number}") as response:
+                total = response.headers.get("X-Total-Count")
+                page = {one["id"]: one for one in json.loads(response.read())}
+            if page.keys() <= objects.keys():  # also from a server that ignores the number of the page
+                return objects, int(total) if total is not None else None
+            objects |= page
             number += 1
 
 
@@ -137,6 +156,17 @@ def repository_at(url: str, token: str) -> RemoteRepository:
     return RemoteRepository(RemoteServer(site, token), owner, name)
 
 
+@contextmanager
+def ingot_answers(server: RemoteServer) -> Iterator[None]:
+    """Turn errors of strange answers, and of connections that end, into CannotStart."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CannotStart(f"{server.site} gives another answer than Ingot: {error!r}") from None
+    except http.client.HTTPException as error:
+        raise CannotStart(f"{server.site} ended the connection: {error!r}; try again") from None
+
+
 async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) -> None:
     """Export a repository into a new file, or into a new folder with the layout of Gitea.
 
@@ -153,22 +183,33 @@ async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) 
 
 
 async def write_archive(
-    repository: RemoteRepository, target: Path, *, is_gitea: bool = False
+    repository: RemoteRepository, target: Path, *, is_gitea: bool = False, is_kept: bool = True
 ) -> dict[str, int]:
-    """Export a repository into a new file or folder, and return its objects by kind. Raises CannotStart."""
+    """Export a repository into a new file or folder, and return its objects by kind. Raises CannotStart.
+
+    The server keeps its archive for some days if ``is_kept``.
+    """
     path, server = f"{repository.path}/export", repository.server
-    state = await asyncio.to_thread(server.get, "POST", path)
-    try:
-        while state["status"] == "running":
-            await asyncio.sleep(POLL_SECONDS)
-            state = await asyncio.to_thread(server.get, "GET", path)
-    except asyncio.CancelledError:
-        await asyncio.to_thread(server.get, "DELETE", path)
-        raise
-    if state["status"] != "done":
-        raise CannotStart(f"the export of {repository.url} failed: {state['error']}")
-    await asyncio.to_thread(_save, repository, f"{path}/archive", target, is_gitea=is_gitea)
-    counts: dict[str, int] = state["counts"]
+    with ingot_answers(server):
+        state = await asyncio.to_thread(server.get, "POST", path)
+        has_ended = False
+        try:
+            while state["status"] == "running":
+                await asyncio.sleep(POLL_SECONDS)
+                state = await asyncio.to_thread(server.get, "GET", path)
+            has_ended = True
+            if state["status"] != "done":
+                raise CannotStart(f"the export of {repository.url} failed: {state['error']}")
+            await asyncio.to_thread(_save, repository, f"{path}/archive", target, is_gitea=is_gitea)
+            counts: dict[str, int] = state["counts"]
+        except asyncio.CancelledError:
+            if is_kept and not has_ended:
+                await asyncio.to_thread(server.get, "DELETE", path)
+            raise
+        finally:
+            if not is_kept:
+                with suppress(CannotStart):  # an error before this one says more
+                    await asyncio.to_thread(server.get, "DELETE", path)
     return counts
 
 
@@ -248,11 +289,14 @@ async def read_archive(
                 repository.server.call("POST", path, file, size).close()
         except FileNotFoundError:
             raise CannotStart(f"{source} does not exist") from None
+        except OSError as error:
+            raise CannotStart(f"{source} cannot be read: {error}") from None
 
-    await asyncio.to_thread(send)
-    state = {"status": "waiting"}
-    while state["status"] in ("waiting", "running"):
-        await asyncio.sleep(POLL_SECONDS)
-        state = await asyncio.to_thread(repository.server.get, "GET", f"{repository.path}/migration")
-    if state["status"] != "done":
-        raise CannotStart(f"the import failed: {state['error']}; {repository.url} has what came")
+    with ingot_answers(repository.server):
+        await asyncio.to_thread(send)
+        state = {"status": "waiting"}
+        while state["status"] in ("waiting", "running"):
+            await asyncio.sleep(POLL_SECONDS)
+            state = await asyncio.to_thread(repository.server.get, "GET", f"{repository.path}/migration")
+        if state["status"] != "done":
+            raise CannotStart(f"the import failed: {state['error']}; {repository.url} has what came")

@@ -8,14 +8,17 @@ import asyncio
 import hashlib
 import json
 import shutil
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ingot_chassis.clock import now
+import msgspec
+
 from ingot_chassis.errors import CannotStart
 from ingot_standalone.archives import (
     BLOCK,
@@ -23,6 +26,7 @@ from ingot_standalone.archives import (
     Refused,
     RemoteRepository,
     RemoteServer,
+    ingot_answers,
     open_private,
     read_archive,
     repository_at,
@@ -45,9 +49,46 @@ TEAM = (
 )
 LABEL = ("name", "color", "description", "exclusive", "is_archived")
 OWNERS = "owners"
-HIDDEN = "@noreply."
-"""Part of an address that stands for a hidden one. It says nothing about a person."""
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    struct.error,
+    msgspec.MsgspecError,
+    EOFError,
+    KeyError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+"""Errors of files that are no archives: RuntimeError of encrypted ones, or of methods that are unknown."""
 Object = dict[str, Any]
+
+
+class _Member(msgspec.Struct):
+    login: str
+
+
+class _Team(msgspec.Struct):
+    name: str
+    members: list[_Member] = []
+    repositories: list[str] = []
+
+
+class _Repository(msgspec.Struct):
+    name: str
+    path: str
+    sha256: str
+
+
+class _Manifest(msgspec.Struct):
+    """The fields of the manifest that the import reads."""
+
+    format: str
+    version: int
+    labels: list[dict[str, Any]]
+    teams: list[_Team]
+    repositories: list[_Repository]
 
 
 class RemoteOrganization(NamedTuple):
@@ -92,12 +133,12 @@ async def export_organization(url: str, target: Path, *, token: str) -> None:
             open(unfinished, "xb", opener=open_private) as file,  # noqa: ASYNC230 - opening is short
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
         ):
-            manifest = await asyncio.to_thread(_read_organization, organization)
+            with ingot_answers(organization.server):
+                manifest = await asyncio.to_thread(_read_organization, organization)
             for number, one in enumerate(manifest["repositories"], 1):
                 repository = RemoteRepository(organization.server, organization.name, one["name"])
                 path = Path(scratch, "repository.zip")
-                await write_archive(repository, path)
-                await asyncio.to_thread(organization.server.get, "DELETE", f"{repository.path}/export")
+                await write_archive(repository, path, is_kept=False)
                 one["path"] = f"repositories/{number:05}.zip"
                 one["sha256"] = await asyncio.to_thread(_add, archive, one["path"], path)
                 say(f"{number} of {len(manifest['repositories'])}: {repository.url}")
@@ -114,12 +155,11 @@ def _read_organization(organization: RemoteOrganization) -> Object:
     """Return the manifest, with repositories that have no archives yet. Blocks. Raises CannotStart."""
     server, path = organization.server, organization.path
     profile = server.get("GET", path)
+    _require_owner(organization)
     teams = []
     for team in server.all(f"{path}/teams"):
         at = f"teams/{team['id']}"
-        members = [
-            {"login": one["login"], "email": one.get("email", "")} for one in server.all(f"{at}/members")
-        ]
+        members = [{"login": one["login"]} for one in server.all(f"{at}/members")]
         has_all = team.get("includes_all_repositories") or team["name"].lower() == OWNERS
         repositories = [] if has_all else [one["name"] for one in server.all(f"{at}/repos")]
         teams.append({**_fields(team, TEAM), "members": members, "repositories": repositories})
@@ -134,6 +174,14 @@ def _read_organization(organization: RemoteOrganization) -> Object:
         "labels": [_fields(one, LABEL) for one in server.all(f"{path}/labels")],
         "repositories": [{"name": one["name"]} for one in server.all(f"{path}/repos")],
     }
+
+
+def _require_owner(organization: RemoteOrganization) -> None:
+    """Check that the caller sees all of the organization. Blocks. Raises CannotStart."""
+    caller = organization.server.get("GET", "user")
+    path = f"users/{segment(caller['login'])}/{organization.path}/permissions"
+    if not (caller.get("is_admin") or organization.server.get("GET", path)["is_owner"]):
+        raise CannotStart(f"only an owner of {organization.name} sees all of it and exports it")
 
 
 def _fields(answer: Mapping[str, Any], names: Sequence[str]) -> Object:
@@ -154,58 +202,108 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> str:
 async def import_organization(source: Path, url: str, *, token: str, map_logins: bool) -> None:
     """Create an organization out of a file, with the caller as an owner. Raises CannotStart.
 
-    A member joins if an account here has the same login and shows the same address. With ``map_logins`` the
-    same login is enough, for members and for authors.
+    Only with ``map_logins`` have teams members: the accounts with the same logins, who are also authors. An
+    address proves no person here, because a server may show one that its owner has not confirmed.
     """
     organization = organization_at(url, token)
     with _opened(source) as archive:
-        manifest = await asyncio.to_thread(_manifest, archive)
-        new = {**_fields(manifest, PROFILE), "username": organization.name}
-        await asyncio.to_thread(organization.server.get, "POST", "orgs", new)
-        labels = f"{organization.path}/labels"
-        for label in manifest["labels"]:
-            await asyncio.to_thread(organization.server.get, "POST", labels, _fields(label, LABEL))
-        with tempfile.TemporaryDirectory() as scratch:
-            for number, one in enumerate(manifest["repositories"], 1):
-                path = Path(scratch, "repository.zip")
-                await asyncio.to_thread(_extract, archive, one, path)
-                repository = RemoteRepository(organization.server, organization.name, one["name"])
-                await read_archive(repository, path, private=None, map_logins=map_logins)
-                say(f"{number} of {len(manifest['repositories'])}: {repository.url}")
-        absent = await asyncio.to_thread(_create_teams, organization, manifest, map_logins=map_logins)
-    say(f"{url} is here: {len(manifest['repositories'])} repositories, {len(manifest['teams'])} teams")
+        with _damages(source):
+            manifest = await asyncio.to_thread(_manifest, archive)
+        await asyncio.to_thread(_create_organization, organization, manifest)
+        came: list[str] = []
+        try:
+            await asyncio.to_thread(_create_labels, organization, manifest)
+            await _create_repositories(organization, archive, source, manifest, came, map_logins=map_logins)
+            absent = await asyncio.to_thread(_create_teams, organization, manifest, map_logins=map_logins)
+        except CannotStart as error:
+            raise CannotStart(f"{error}; {_undo(url, manifest, came)}") from None
+        except asyncio.CancelledError:
+            say(_undo(url, manifest, came))
+            raise
+    say(f"{url} is here: {len(came)} repositories, {len(manifest['teams'])} teams")
     if absent:
         say(f"who did not join teams: {', '.join(sorted(absent))}")
 
 
+def _undo(url: str, manifest: Object, came: Sequence[str]) -> str:
+    """Say what an import that stops leaves, and what to do."""
+    return (
+        f"{url} has {len(came)} of {len(manifest['repositories'])} repositories, and teams may be missing: "
+        "delete its repositories and the organization, and begin again"
+    )
+
+
+def _create_organization(organization: RemoteOrganization, manifest: Object) -> None:
+    """Create the organization. Blocks. Raises CannotStart."""
+    new = {**_fields(manifest, PROFILE), "username": organization.name}
+    with ingot_answers(organization.server):
+        organization.server.get("POST", "orgs", new)
+
+
+def _create_labels(organization: RemoteOrganization, manifest: Object) -> None:
+    """Create the labels of the organization. Blocks. Raises CannotStart."""
+    with ingot_answers(organization.server):
+        for label in manifest["labels"]:
+            organization.server.get("POST", f"{organization.path}/labels", _fields(label, LABEL))
+
+
+async def _create_repositories(
+    organization: RemoteOrganization,
+    archive: zipfile.ZipFile,
+    source: Path,
+    manifest: Object,
+    came: list[str],
+    *,
+    map_logins: bool,
+) -> None:
+    """Import one repository after the other, and add its name to ``came``. Raises CannotStart."""
+    with _damages(source), tempfile.TemporaryDirectory(dir=source.parent) as scratch:
+        for number, one in enumerate(manifest["repositories"], 1):
+            path = Path(scratch, "repository.zip")
+            await asyncio.to_thread(_extract, archive, one, path)
+            repository = RemoteRepository(organization.server, organization.name, one["name"])
+            try:
+                await read_archive(repository, path, private=None, map_logins=map_logins)
+            except CannotStart as error:
+                raise CannotStart(f"{repository.url}: {error}") from None
+            came.append(one["name"])
+            say(f"{number} of {len(manifest['repositories'])}: {repository.url}")
+
+
 @contextmanager
 def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a file with an organization. Raises CannotStart, also for errors of its contents."""
+    """Open a file with an organization. Raises CannotStart."""
+    with ExitStack() as stack:
+        with _damages(source):
+            archive = stack.enter_context(zipfile.ZipFile(source))
+        yield archive
+
+
+@contextmanager
+def _damages(source: Path) -> Iterator[None]:
+    """Turn errors of a file with an organization into CannotStart."""
     try:
-        with zipfile.ZipFile(source) as archive:
-            yield archive
+        yield
     except FileNotFoundError:
         raise CannotStart(f"{source} does not exist") from None
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        NotImplementedError,
-    ) as error:
+    except OSError as error:
+        raise CannotStart(f"{source} cannot be read or unpacked: {error}") from None
+    except _DAMAGED as error:
         raise CannotStart(f"{source} is not an archive of an organization: {error!r}") from None
 
 
 def _manifest(archive: zipfile.ZipFile) -> Object:
-    """Return the manifest, whose version is known. Blocks. Raises ValueError, KeyError."""
+    """Return the manifest, whose fields and version are checked. Blocks. Raises what is in _DAMAGED."""
     if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST_BYTES:
         raise ValueError(f"{MANIFEST} has more than {MOST_MANIFEST_BYTES:,} bytes")
-    manifest: Object = json.loads(archive.read(MANIFEST))
-    if manifest["format"] != FORMAT or manifest["version"] != VERSION:
+    text = archive.read(MANIFEST)
+    checked = msgspec.json.decode(text, type=_Manifest)
+    if (checked.format, checked.version) != (FORMAT, VERSION):
         raise ValueError(f"{MANIFEST} has another version than {VERSION}")
-    for one in manifest["repositories"]:
-        archive.getinfo(one["path"])
+    for one in checked.repositories:
+        if archive.getinfo(one.path).compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"{one.path} is compressed")
+    manifest: Object = json.loads(text)
     return manifest
 
 
@@ -220,29 +318,31 @@ def _extract(archive: zipfile.ZipFile, one: Mapping[str, str], target: Path) -> 
 
 def _create_teams(organization: RemoteOrganization, manifest: Object, *, map_logins: bool) -> set[str]:
     """Create the teams, and return the members who did not join. Blocks. Raises CannotStart."""
-    server, absent = organization.server, set[str]()
-    [owners] = [one for one in server.all(f"{organization.path}/teams") if one["name"].lower() == OWNERS]
-    for team in manifest["teams"]:
-        is_owners = team["name"].lower() == OWNERS
-        here = owners if is_owners else server.get("POST", f"{organization.path}/teams", _fields(team, TEAM))
-        for member in team["members"]:
-            if not _is_here(server, member, map_logins=map_logins):
-                absent.add(member["login"])
-                continue
-            server.get("PUT", f"teams/{here['id']}/members/{segment(member['login'])}")
-        for name in team["repositories"]:
-            path = f"teams/{here['id']}/repos/{segment(organization.name)}/{segment(name)}"
-            server.get("PUT", path)
+    with ingot_answers(organization.server):
+        server, absent = organization.server, set[str]()
+        there = server.all(f"{organization.path}/teams")
+        [owners] = [one for one in there if one["name"].lower() == OWNERS]
+        for team in manifest["teams"]:
+            here = owners
+            if team["name"].lower() != OWNERS:
+                here = server.get("POST", f"{organization.path}/teams", _fields(team, TEAM))
+            for login in [one["login"] for one in team.get("members", [])]:
+                if not (map_logins and _is_here(server, login)):
+                    absent.add(login)
+                    continue
+                server.get("PUT", f"teams/{here['id']}/members/{segment(login)}")
+            for name in team.get("repositories", []):
+                path = f"teams/{here['id']}/repos/{segment(organization.name)}/{segment(name)}"
+                server.get("PUT", path)
     return absent
 
 
-def _is_here(server: RemoteServer, member: Mapping[str, str], *, map_logins: bool) -> bool:
-    """Return whether a member of the source has an account here. Blocks. Raises CannotStart."""
+def _is_here(server: RemoteServer, login: str) -> bool:
+    """Return whether an account has this login. Blocks. Raises CannotStart."""
     try:
-        account = server.get("GET", f"users/{segment(member['login'])}")
+        server.get("GET", f"users/{segment(login)}")
     except Refused as error:
         if error.status == 404:
             return False
         raise
-    email = member["email"].lower()
-    return map_logins or (bool(email) and HIDDEN not in email and account.get("email", "").lower() == email)
+    return True
