@@ -51,8 +51,8 @@ _IRRELEVANT = {event_type(cls) for cls in (UserCreated, OrganizationEdited)}
 class Caller(NamedTuple):
     """The account of a request. ``principal_token`` is empty for an anonymous caller.
 
-    ``enrols``: the session may only be used to set up a second factor. Other requests with it are anonymous.
-    ``appearance`` is the account's appearance of pages.
+    ``enrols``: the session may only be used to set up a second factor. All other requests with this session
+    are anonymous. ``appearance`` is the account's appearance of pages.
     """
 
     principal_token: str = ""
@@ -128,18 +128,25 @@ class Authenticator:
             raise Unavailable("credentials cannot be verified at the moment; try again later") from error
 
     def drop(self, user_id: int) -> None:
-        """Evict cached responses about ``user_id``, including responses to running requests."""
+        """Evict cached responses about ``user_id``, and all cached responses under ``sudo``.
+
+        Responses to requests that are still running are not cached either.
+        """
         self._requests.clear()
         for holder in (user_id, SUDO):
             self._callers.drop_holder(holder)
 
     def drop_all(self) -> None:
-        """Evict all cached responses, including responses to running requests."""
+        """Evict all cached responses. Responses to requests that are still running are not cached either."""
         self._requests.clear()
         self._callers.clear()
 
     async def on_event(self, body: bytes) -> None:
-        """Apply an event of identity: evict its account, or all accounts if the event names none."""
+        """Apply an event of identity: evict the cached responses about the account of the event.
+
+        If the event names no account or cannot be decoded, evict all cached responses. Ignore events that
+        change no caller, such as new users.
+        """
         try:
             self._apply(decode_envelope(body))
         except msgspec.DecodeError:

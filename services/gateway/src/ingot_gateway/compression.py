@@ -50,7 +50,7 @@ class Compressed:
 
 
 class GzipSender:
-    """Sends one response, compressed if this saves bytes."""
+    """Sends one response. It is compressed if ``accepted`` is True and if compression saves bytes."""
 
     def __init__(self, send: Send, *, accepted: bool) -> None:
         self._send, self._accepted = send, accepted
@@ -60,8 +60,8 @@ class GzipSender:
     async def send(self, message: Message) -> None:
         """Send a message.
 
-        The head of a compressed response waits for the first part of the body, because its headers depend on
-        it.
+        The headers of a compressed response depend on the first part of the body. So they are sent together
+        with this part.
         """
         if message["type"] == "http.response.start" and _is_plain_text(message):
             message["headers"] = [*message["headers"], (b"vary", b"Accept-Encoding")]
@@ -124,7 +124,7 @@ def takes_gzip(accept_encoding: bytes) -> bool:
 
 
 def _is_plain_text(start: HTTPResponseStartEvent) -> bool:
-    """True for a successful JSON response or page without content encoding, entity tag or range."""
+    """True if a response has status 200, a type in ``COMPRESSED``, and no encoding, entity tag or range."""
     if start["status"] != 200:
         return False
     headers = {name.lower(): value for name, value in start["headers"]}

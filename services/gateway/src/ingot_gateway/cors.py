@@ -34,7 +34,7 @@ class CorsRules:
         credentials: bool,
         max_age: int,
     ) -> None:
-        """Parse the settings. Raises SettingsError."""
+        """Parse the settings. Raises SettingsError for ``credentials`` together with the origin ``*``."""
         if credentials and ANY in origins:
             raise SettingsError(
                 ["INGOT_GATEWAY_CORS_CREDENTIALS: name the origins; * lets every page act for its visitors"]
@@ -49,7 +49,10 @@ class CorsRules:
         ]
 
     def of(self, origin: bytes) -> Headers:
-        """Return the headers for a page of ``origin``. They include ``Vary`` if they depend on the origin."""
+        """Return the headers for a page of ``origin``. They include ``Vary`` if they depend on the origin.
+
+        An origin that is not allowed gets only ``Vary``.
+        """
         if self._any:
             return [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
         vary: Headers = [(b"vary", b"Origin")]

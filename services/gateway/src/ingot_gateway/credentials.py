@@ -40,7 +40,7 @@ class Credential(NamedTuple):
         """Return a hash of the credential as a key for caches, which store no secrets.
 
         The hash contains the code, so the same password without the code has another key. A code works once.
-        So a cached response for it is valid only for the client at ``address``.
+        So with a code the hash also contains ``address``, and only this client gets the cached response.
         """
         parts = (*self, address) if self.code else self
         return hashlib.sha256("\0".join(parts).encode()).digest()
@@ -114,7 +114,10 @@ def split_cookies(cookies: bytes, name: bytes) -> Cookies:
 
 
 def credential_of(query: Query, authorization: bytes, sudo: bytes, code: bytes = b"") -> Credential | None:
-    """Return the credential in these parts of a request; None for an anonymous request."""
+    """Return the credential in these parts of a request; None for an anonymous request.
+
+    A password without a name is used as a token.
+    """
     token, name, password = query.token, "", ""
     scheme, _, value = authorization.strip().partition(b" ")
     scheme, value = scheme.lower(), value.strip()

@@ -69,9 +69,10 @@ class ErrorWriter:
     async def write(
         self, send: Send, error: ApiError, *, reader: Reader = "program", sign_in: str = ""
     ) -> None:
-        """Send ``error`` as the response, which must not have begun. git gets plain text.
+        """Send ``error`` as the response, which must not have begun, in the format of ``reader``.
 
-        ``sign_in`` is the URL of the sign-in page, for a browser without a session.
+        git gets plain text. ``sign_in`` is the URL of the sign-in page for a browser without a session, or
+        empty.
         """
         if reader == "git":
             body, about = f"{error.message}\n".encode(), [(b"content-type", b"text/plain; charset=utf-8")]

@@ -1,8 +1,8 @@
 """The version of the API: the highest version whose operations are all served.
 
-Clients use it to decide which operations to call: the official Go SDK checks for a version in 130 of its
-functions. So it is derived from the served operations (`served_operations.py`), and rises with the operations
-of the next version.
+Clients use the version to decide which operations to call: the official Go SDK checks for a version in 130 of
+its functions. So the version is derived from the served operations (`served_operations.py`). It rises when
+all operations of the next version are served.
 """
 
 from collections.abc import Set as AbstractSet
@@ -68,5 +68,8 @@ def served_version(operations: AbstractSet[str]) -> str:
 
 
 def next_operations(operations: AbstractSet[str]) -> list[str]:
-    """Return the operations of the next version that no service has, by name."""
+    """Return the operations of the next version that no service has, by name.
+
+    The list is empty if the highest version is served.
+    """
     return next((sorted(needed - operations) for _, needed in GATES if not needed <= operations), [])

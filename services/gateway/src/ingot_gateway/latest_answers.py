@@ -31,14 +31,15 @@ class LatestAnswers(Generic[Answer]):
     async def ask(self) -> tuple[dict[str, Answer], float]:
         """Return the responses by service, and their lifetime in seconds.
 
-        The lifetime is short if a service did not respond.
+        A service that never responded is missing. The lifetime is at most ``RETRY_SECONDS`` if a service does
+        not respond.
         """
         complete = all(await asyncio.gather(*map(self._ask, SERVICES)))
         answers = {name: self._answers[name] for name in SERVICES if name in self._answers}
         return answers, self._seconds if complete else min(self._seconds, RETRY_SECONDS)
 
     async def _ask(self, service: str) -> bool:
-        """Request the response of a service. Return True if it responded."""
+        """Request and cache the response of a service. Return True if the service responded."""
         try:
             self._answers[service] = await self._question(service)
         except ApiError as error:

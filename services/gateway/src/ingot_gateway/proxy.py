@@ -64,7 +64,7 @@ class Proxy:
         self._table = RouteTable()
 
     def _headers_of_pages(self, caller: Caller) -> Headers:
-        """Return the headers for web: the rate limits, and the appearance that the account prefers."""
+        """Return the headers for web: the rate limits, and for an account its appearance of pages."""
         limiter = self._rate_limiter
         limits = msgspec.json.encode(RateLimits(*limiter.limits, refusals=limiter.refusals))
         appearance = [(_APPEARANCE, caller.appearance.encode())] if caller.user_id else []
@@ -170,10 +170,10 @@ class Proxy:
     async def _without_session_of_others(
         self, sanitized: SanitizedRequest, route: Route, proxied: ProxiedUser | None, address: str
     ) -> SanitizedRequest:
-        """Return the request without its session cookie if the session belongs to another user.
+        """Return the request without its session cookie, unless the session belongs to the user of the proxy.
 
-        The other user is any user except the user of the reverse proxy. Services that authenticate callers
-        themselves do not know the user of the reverse proxy.
+        Without a user of a reverse proxy the request is not changed. This is only for services that
+        authenticate callers themselves, because they do not know this user.
         """
         if proxied is None or not route.signs_in:
             return sanitized
@@ -194,9 +194,10 @@ class Proxy:
         address: str,
         own_headers: Headers,
     ) -> Caller:
-        """Return the caller or, for a user of the reverse proxy, the caller of a new session.
+        """Return ``caller``, or the caller of a new session for a user of the reverse proxy.
 
-        A new session is started only when a browser opens a page. Its cookie is added to ``own_headers``.
+        A session is started only if ``caller`` is anonymous and a browser opens a page. Its cookie is added
+        to ``own_headers``. If the user may not sign in, the caller is anonymous.
         """
         headers = dict(scope["headers"])
         is_opened = scope["method"] == "GET" and b"text/html" in headers.get(b"accept", b"")
@@ -229,7 +230,7 @@ class Proxy:
 def _with_own(headers: Iterable[tuple[bytes, bytes]], own: Headers) -> Headers:
     """Return the headers of a response and the gateway's own headers.
 
-    No cache may store a response that sets a cookie.
+    If the gateway sets a cookie, ``Cache-Control`` is replaced: no cache may store the response.
     """
     if not any(name == b"set-cookie" for name, _ in own):
         return [*headers, *own]
@@ -247,7 +248,10 @@ def _reader(route: Route | None, headers: Iterable[tuple[bytes, bytes]]) -> Read
 
 
 def _may_change_account(method: str, route: Route) -> bool:
-    """True for changes of identity, and for forms, because the next page shows what they have changed."""
+    """True if a request may change accounts: a write to identity, or a form of a page.
+
+    The next page must show the changes of a form.
+    """
     return (route.service == "identity" or route.pages) and method not in SAFE_METHODS
 
 
@@ -268,8 +272,8 @@ def _credential(
 def _client_headers(sanitized: SanitizedRequest, route: Route, cookies: Cookies) -> Headers:
     """Return the client's headers for a service.
 
-    They have the credentials only for a service that authenticates callers itself. A service with pages gets
-    the other cookies.
+    A service that authenticates callers itself also gets the credentials. A service with pages gets all
+    cookies except the session. LFS gets its own token.
     """
     if "/info/lfs/" in route.pattern:
         return _with_lfs_token(sanitized)

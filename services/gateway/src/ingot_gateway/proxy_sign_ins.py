@@ -52,7 +52,8 @@ class ProxySignIns:
     def user_of(self, peer: str, headers: Headers) -> ProxiedUser | None:
         """Return the user whom a trusted peer names; None if the peer is not trusted or names no user.
 
-        Raises BadRequest for a name that is sent twice, or that no user can have: a client may have added it.
+        Raises BadRequest if a name was sent twice, because a client may have added the second name. Also
+        raises BadRequest for a name that no user can have.
         """
         if not self._networks or not self._trusts(peer):
             return None
@@ -68,7 +69,10 @@ class ProxySignIns:
         )
 
     async def start(self, user: ProxiedUser, address: str, user_agent: str) -> ProxySession:
-        """Start a session of the user. The secret is empty if the user may not sign in with this header."""
+        """Start a session of the user.
+
+        The secret is empty if the user may not sign in with this header, or if identity is an older release.
+        """
         sign_in = ProxySignIn(**user._asdict(), address=address, user_agent=user_agent)
         try:
             return await self._identity.start_proxy_session(sign_in)

@@ -82,7 +82,10 @@ class Bucket(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """State of the buckets: the seconds until each bucket would be full if the request passed."""
+    """State of the buckets: the seconds until each bucket would be full if the request passed.
+
+    ``refused`` is True if one bucket has too few points.
+    """
 
     refused: bool
     seconds: list[float]
@@ -283,7 +286,10 @@ class RateLimiter:
         return self._limits
 
     def buckets_of(self, user_id: int, token_digest: str, address: str) -> list[Bucket]:
-        """Return the limited buckets of a caller. ``user_id`` is 0 for an anonymous caller."""
+        """Return the buckets of a caller that have a limit. ``user_id`` is 0 for an anonymous caller.
+
+        ``token_digest`` is empty without a token.
+        """
         if not user_id:
             return (
                 [Bucket(f"address:{network_of(address)}", self._limits.address)]

@@ -209,9 +209,9 @@ class RouteTable:
                 node.exact = route
 
     def find(self, path: str) -> Route | None:
-        """Return the route of ``path``, or None.
+        """Return the route of ``path``, or None. Empty segments are ignored, as in services.
 
-        Empty segments are ignored, as in services; ``.`` and ``..`` never match.
+        A path with a segment ``.`` or ``..`` has no route.
         """
         node: _Node | None = self._root
         segments = [segment for segment in path.split("/") if segment]

@@ -32,7 +32,8 @@ class ServedOperations:
     async def ids(self, own: Callable[[], OperationIds]) -> frozenset[str]:
         """Return the ids of all operations. ``own`` returns the operations of the gateway itself.
 
-        The first call waits up to 10 s for a slow service, later calls 1 s.
+        The first call waits up to 10 s for slow services, later calls 1 s. Without a new result in this time,
+        the last ids are returned: none after the first call.
         """
         if time.monotonic() >= self._valid_until:
             if self._update is None or self._update.done():

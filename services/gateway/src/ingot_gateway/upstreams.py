@@ -116,7 +116,7 @@ def _has_short_body(headers: Headers) -> bool:
 async def _pass_on(chunks: ChunkedBody, exchange: ProxiedExchange, pipes: Pipes) -> None:
     """Send a body through pipes, without copying it into this process, except for its beginning.
 
-    Raises ClientDisconnected.
+    Raises ClientDisconnected if the client leaves before it has the whole body.
     """
     with pipes.pipe() as pipe:
         while not chunks.is_whole:

@@ -22,8 +22,8 @@ async def list_audit(
     """List actions on accounts, tokens, keys, permissions, hooks and protections, latest first.
 
     `service` is identity, repos, hooks or mail. `actor` is a user name, and `action` a prefix such as
-    `token.`. The list is not counted. `Link` leads to the next page: its `before` is the id of the last
-    entry.
+    `token.`. The list has no total count. `Link` leads to the next page. `before` is the id of the last entry
+    of the page before.
     """
     if service and service not in SERVICES:
         raise Invalid.field("service", "unknown", f"is none of {', '.join(SERVICES)}")

@@ -17,7 +17,7 @@ NODE_INFO = "http://nodeinfo.diaspora.software/ns/schema/2.1"
 
 
 class GeneralAPISettings(msgspec.Struct, frozen=True):
-    """Limits of one response of the API."""
+    """Limits of one response of the API. Sizes are in bytes."""
 
     max_response_items: int
     default_paging_num: int
@@ -49,7 +49,7 @@ class GeneralUISettings(msgspec.Struct, frozen=True):
 
 
 class GeneralAttachmentSettings(msgspec.Struct, frozen=True):
-    """Settings of files attached to issues and comments."""
+    """Settings of files attached to issues and comments. ``max_size`` is in MiB."""
 
     enabled: bool = False
     allowed_types: str = ""
@@ -134,9 +134,10 @@ async def show_ui_settings() -> GeneralUISettings:
     tags=["settings"],
 )
 async def show_attachment_settings(request: GatewayRequest) -> GeneralAttachmentSettings:
-    """Get the types of files that can be attached to issues and comments, `*/*` for any.
+    """Get the limits for files attached to issues and comments.
 
-    `max_size` is in MiB, as clients expect.
+    `enabled` is false if the server has no storage for files. `allowed_types` has the media types, `*/*` for
+    any type. `max_size` is in MiB, as clients expect.
     """
     settings = request.settings
     if not settings.objects_url:
