@@ -17,7 +17,7 @@ class ChunkedBody:
     """A chunked body without trailers (RFC 9112, section 7.1) on a connection that has no other reader.
 
     ``beginning`` has the bytes that were already read. ``is_whole`` is True when the body is complete.
-    Then ``has_surplus`` is True if other bytes follow it.
+    ``has_surplus`` is True if other bytes follow a complete body.
     """
 
     def __init__(self, connection: int, beginning: bytes) -> None:
@@ -41,7 +41,7 @@ class ChunkedBody:
     async def part(self, pipe: Pipe) -> bytes | int:
         """Return the next bytes of the body, or the number of bytes that were moved into the empty pipe.
 
-        Return b"" at the end. A pipe with little capacity is not used. Raises ConnectionError.
+        Return b"" at the end. A pipe smaller than ``LEAST_PIPE`` bytes is not used. Raises ConnectionError.
         """
         if not self._left:
             self._left = await self._size()

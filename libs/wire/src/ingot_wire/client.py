@@ -65,9 +65,10 @@ class Response:
 
     @property
     def chunks(self) -> ChunkedBody | None:
-        """Return the chunked body, to be read instead of ``read_part``; None if the body is not chunked.
+        """Return the chunked body, to be read instead of ``read_part``; None if ``read_part`` must be used.
 
-        It is also None if the request was sent without ``in_chunks``.
+        It is None if the body is not chunked, or if the request was sent without ``in_chunks``. It may be
+        None in other cases, for example over TLS.
         """
         return self._connection.chunks
 
@@ -116,9 +117,14 @@ class Origin:
 
         ``headers`` must not contain framing (`framing.FRAMING_HEADERS`). A body of bytes is sent with its
         Content-Length, a body in parts in chunks. ``in_chunks``: the body of the response may be read as
-        ``chunks``. A request is retried if no server can have begun it. An idempotent request without a body
-        is also retried if its connection ended before the response. Raises ConnectionError, the errors of the
-        body, and ValueError for an invalid head.
+        ``chunks``.
+
+        Connecting is retried within ``patience``. A request without a body is also retried if its connection
+        ended before the response. This applies to an idempotent request on a reused connection. With
+        ``patience`` it also applies to a read, which is sent up to ``TRIES`` times.
+
+        Raises ConnectionError, its subclass NotConnected if no byte was sent, the errors of the body, and
+        ValueError for an invalid head.
         """
         give_up = asyncio.get_running_loop().time() + self._patience
         head = request_head(method, self._prefix + target, self._authority, headers)

@@ -298,7 +298,10 @@ class BoundedProtocol(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def announce_end(self) -> None:
-        """Close the connection after the current response, unless the response's head was already sent."""
+        """Close the connection after the response to its last request.
+
+        Do nothing if the connection is idle, or if the head of this response was already sent.
+        """
         if self._answering() and not self.cycle.response_started:
             self.cycle.keep_alive = False
 
