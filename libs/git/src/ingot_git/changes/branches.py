@@ -41,7 +41,10 @@ def page_of_branches(
 
 
 def branch_with_tip(repo: pygit2.Repository, name: str, tips: SharedCache[Tip]) -> tuple[str, Tip]:
-    """Return a branch and its complete tip. ``tips`` caches tips by commit id. Raises RefNotFound."""
+    """Return a branch and its complete tip. ``tips`` caches tips by commit id.
+
+    Raises RefNotFound, and RepositoryDamaged if the commit is missing.
+    """
     branch = get_branch(repo, name)
     tip = tips.get(branch.oid)
     if tip is None:

@@ -86,6 +86,8 @@ def find_conflicts(
 ) -> Conflicts:
     """Return the conflicts of a merge of ``base`` (full id) into ``head_ref``. Blocks; moves no ref.
 
+    With ``ignore_whitespace`` there are no conflicts if the merge is clean with this option (see `merge`).
+
     Raises:
         RefMoved: the head ref has another id.
         MergeTooExpensive: git needs too much CPU time.
@@ -117,7 +119,7 @@ def resolve_conflicts(
     who: Person,
     signer: Signer | None = None,
 ) -> str:
-    """Create and return the merge commit of ``base`` (full id) into ``head_ref``. Blocks; moves no ref.
+    """Create the merge commit of ``base`` (full id) into ``head_ref``. Return its id. Blocks; moves no ref.
 
     Args:
         repo: the bare repository.
@@ -135,6 +137,7 @@ def resolve_conflicts(
         MergeConflict: ``texts`` has other files than the conflict, or a file cannot be resolved here.
             The subclass MergeTooExpensive: git needs too much CPU time.
         ObjectNotFound: one of the ids is not a commit of this repository.
+        UnsafeObject: a push may not contain one of the files.
         GitFailed, GitTimedOut: git could not merge the commits.
     """
     _require(repo, base, head_ref, expected_head, expected_base)
@@ -164,7 +167,7 @@ def resolve_conflicts(
 def _require(
     repo: pygit2.Repository, base: str, head_ref: str, expected_head: str, expected_base: str
 ) -> None:
-    """Raise RefMoved unless both branches have their expected ids."""
+    """Raise RefMoved for an id that is not expected, ObjectNotFound for an id that is not a commit."""
     if ref_target(repo, head_ref) != expected_head or base != expected_base:
         raise RefMoved("a branch has moved")
     find_commit(repo, expected_head)

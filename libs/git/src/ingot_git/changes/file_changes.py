@@ -63,7 +63,11 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A commit that no ref reaches yet, and the ref change that publishes it."""
+    """A commit that no ref reaches yet, and the ref change that publishes it.
+
+    ``contents`` has the new file of each change, and None for a deleted file. It is empty for a patch or
+    revert.
+    """
 
     info: CommitInfo
     move: RefChange
@@ -250,7 +254,10 @@ class TreeEdit:
             self._put(change.path, mode, str(pygit2.hash(content)))
 
     def replace(self, path: str, entry: tuple[int, str] | None) -> None:
-        """Set the entry at a path; None removes it. Raises ChangeRefused if the path is a folder."""
+        """Set the entry at a path; None removes it.
+
+        Raises ChangeRefused if the path is a folder, or if one of its parents is not a folder.
+        """
         folder, name = self._folder(path), path.rpartition("/")[2]
         present = folder.entry(name)
         if present is not None and present[0] == FOLDER:
@@ -292,7 +299,11 @@ class TreeEdit:
         return entry
 
     def _folder(self, path: str) -> _Folder:
-        """Return the parent folder of a path. Raises ChangeRefused if a parent is not a folder."""
+        """Return the parent folder of a path, which is written again.
+
+        Raises ChangeRefused if a parent is not a folder, or if more than ``MOST_FOLDERS`` folders would
+        change.
+        """
         folder = self._root
         for name in path.split("/")[:-1]:
             if name not in folder.folders:

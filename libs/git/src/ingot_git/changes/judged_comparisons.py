@@ -13,7 +13,8 @@ def compare_and_judge(
 ) -> Comparison:
     """Return the result of `compare_with_branch`, with ``clean`` always set. Blocks; may run git.
 
-    For ``ignore_whitespace`` see the module `merge`. Also raises GitFailed, GitTimedOut.
+    For ``ignore_whitespace`` see the module `merge`. Raises the errors of `compare_with_branch`, GitFailed
+    and GitTimedOut.
     """
     result = compare_with_branch(repo, head, base_branch=base_branch)
     if result.clean is not None:

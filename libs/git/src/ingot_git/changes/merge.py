@@ -41,7 +41,8 @@ class _Makers:
 class Mergeability:
     """The result of a test merge of two commits: clean, or the paths in conflict.
 
-    A merge that exceeds git's limits is not clean, and has no paths.
+    If the test exceeds its CPU time, ``clean`` is True: the merge itself decides. If git aborts or prints too
+    much, ``clean`` is False without paths.
     """
 
     clean: bool
@@ -93,9 +94,9 @@ def mergeable(
 def mergeable_heads(
     repo: pygit2.Repository, base: str, heads: Sequence[str], *, ignore_whitespace: bool = False
 ) -> list[Mergeability | GitFailed]:
-    """Test the merges of many heads into one base in one git process. Blocks.
+    """Test the merges of many heads into one base, if possible in one git process. Blocks.
 
-    If git fails for a head, its result is the error.
+    Return a result for each head. If git fails for a head, its result is the error.
 
     Raises:
         ObjectNotFound: one of the ids is not a commit of this repository.
@@ -166,9 +167,9 @@ def merged(
     signer: Signer | None = None,
     cpu_seconds: float = CPU_SECONDS,
 ) -> str:
-    """Create and return the commit that `base_ref` must move to for a merge of `head`. Blocks.
+    """Create the commit to which `base_ref` must move for a merge of `head`. Return its id. Blocks.
 
-    No ref moves.
+    No ref moves. If no commit is needed, the id of an existing commit is returned.
 
     Args:
         repo: the bare repository.
@@ -229,10 +230,11 @@ def update(
     ignore_whitespace: bool = False,
     signer: Signer | None = None,
 ) -> str:
-    """Create and return the commit that `head_ref` must move to for all commits of `base` (full id).
+    """Bring all commits of `base` (full id) to the head. Return the id to which `head_ref` must move.
 
     Blocks; moves no ref. `rebase` replays the commits of the head on top of `base`. `merge` creates a merge
-    commit, unless the head has no commits of its own. If nothing is missing, the id of the head is returned.
+    commit. If the head has no commits of its own, the id is `base`. If the head has all commits of `base`,
+    the id is `expected_head`.
 
     Raises:
         RefMoved: the head ref has another id.
@@ -304,7 +306,7 @@ def _commit_merge(
     ignore_whitespace: bool,
     cpu_seconds: float,
 ) -> str:
-    """Create and return the commit of the merged tree. Raises MergeConflict."""
+    """Create the commit of the merged tree. Return its id. Raises MergeConflict."""
     planned = trivial_merges.plan_merge(repo, sides.ours, sides.theirs, sides.ancestor)
     if planned is not None:
         return _commit(repo, makers, message, planned.write(repo), parents)

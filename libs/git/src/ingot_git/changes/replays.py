@@ -101,7 +101,9 @@ def _replay(
 
 
 def merged_tree(view: ScratchRepository, base: str, ours: str, theirs: str) -> str:
-    """Return the merge of two trees with the common ancestor ``base`` (full ids). Blocks; may run git.
+    """Merge two trees with the common ancestor ``base`` (full ids). Return the id of the tree.
+
+    Blocks; may run git.
 
     Raises:
         MergeConflict: the trees conflict.

@@ -45,6 +45,7 @@ def copy_template(
 
     Raises:
         RefNotFound: ``source_branch`` does not exist.
+        RefMoved: ``branch`` exists.
         RepositoryDamaged: an object of the template is missing.
         OutputTooLarge: the template is too large.
         UnsafeObject: a push may not contain a file of the template.

@@ -186,7 +186,7 @@ def merge_change(
     *,
     ignore_whitespace: bool,
 ) -> Result:
-    """Merge the changes of a commit against its parent into the tree of another. Blocks; runs git.
+    """Merge the changes of a commit against its parent into the tree of ``onto``. Blocks; runs git.
 
     This is like `merge_with_ancestor` with the trees. But if the commit has one parent, the parent is the
     merge base, and only one temporary commit is written.
@@ -280,7 +280,10 @@ def _merge(
     config: Sequence[tuple[str, str]],
     budget: CpuBudget,
 ) -> list[Result]:
-    """Merge all heads in one process. If git fails or prints too much, merge each half of them separately."""
+    """Merge all heads in one process. If git fails or prints too much, merge each half of them separately.
+
+    For a single head, return the error. If git aborted or printed too much, return a conflict without paths.
+    """
     options = ("--write-tree", "--stdin", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories")
     try:
         output = _run_git(
