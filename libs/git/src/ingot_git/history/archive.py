@@ -80,7 +80,8 @@ def stream_archive(
     Raises:
         InvalidName: immediately, for the commit or the folder.
         GitFailed: while iterating; before the first chunk if the commit does not exist.
-        GitTooExpensive: while iterating, above the limit of CPU time.
+        GitTimedOut: while iterating, after ``time_limit``. The subclass GitTooExpensive: git exceeded the
+            limit of CPU time.
     """
     _check(commit, folder)
     if archive_format == "bundle":
@@ -110,7 +111,7 @@ def archive_environment() -> dict[str, str]:
 
 
 def require_paths(repo: pygit2.Repository, commit: str, paths: Sequence[str]) -> None:
-    """Raise ObjectNotFound if a commit (full id) lacks one of the paths."""
+    """Raise ObjectNotFound if a commit (full id) does not exist, or lacks one of the paths."""
     tree = str(find_commit(repo, commit).tree_id)
     for path in paths:
         entry_at(repo, tree, path)

@@ -27,7 +27,8 @@ MAX_CPU = CpuLimit(0.6)
 class BlamedCommit:
     """A commit that some lines of a file come from.
 
-    ``path`` is the path of the file in this commit. ``previous`` is an earlier commit without these lines.
+    ``path`` is the path of the file in this commit. ``previous`` is an earlier commit without these lines,
+    where the file has the path ``previous_path``. Both are empty if there is no such commit.
     """
 
     sha: str

@@ -13,7 +13,7 @@ _SECONDS = 6 * 3600.0
 
 
 async def write_bundle(path: Path, refs: Mapping[str, str], target: Path) -> None:
-    """Write a bundle of ``refs`` (ids by full name) of the repository at ``path``.
+    """Write a bundle of ``refs`` (ids by full name) of the repository at ``path`` to the file ``target``.
 
     While this runs, the repository is not pruned. Raises the errors of `stream_git`, and OSError.
     """

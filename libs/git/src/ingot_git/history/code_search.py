@@ -113,10 +113,12 @@ def commit_to_search(repo: pygit2.Repository, name: str, cache: ReadCache) -> Se
 
 
 async def search_code(git_dir: Path, searched: SearchedCommit, query: CodeQuery) -> CodeMatches:
-    """Return the matches in text files, including LFS pointers; see ``without_pointers``.
+    """Return the matches in text files. The files have no ids yet, and may be LFS pointers.
+
+    ``without_pointers`` adds the ids, and removes the pointers.
 
     Raises:
-        InvalidName: git cannot read the regular expression, or it needs too much memory.
+        InvalidName: git cannot read the regular expression, or needs too much memory for it.
     """
     color = secrets.token_bytes(3)  # so no file has it
     start = b"\x1b[38;2;%d;%d;%dm" % tuple(color)

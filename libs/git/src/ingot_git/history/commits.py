@@ -107,7 +107,7 @@ def signature(person: Person) -> pygit2.Signature:
 
 
 def person_in(head: bytes, field: bytes, encoding: str | None = None) -> Person:
-    """Parse a person in the head of a commit or tag like git. The texts are empty if it is missing."""
+    """Parse a person in the head of a commit or tag like git. A missing person has empty texts."""
     at = head.find(b"\n" + field + b" ")
     line = head[at + len(field) + 2 :].partition(b"\n")[0] if at >= 0 else b""
     match = _IDENT.match(line)

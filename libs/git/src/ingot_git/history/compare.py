@@ -155,8 +155,8 @@ def history(
 ) -> tuple[list[CommitInfo], int]:
     """Return a page of the commits in head that are not in base, latest first, clipped, and their number.
 
-    An empty base has no commits. ``base`` may be one of several merge bases. Commits of ``base_tip`` are
-    skipped, too (see `tip_to_hide`).
+    If ``base`` is empty, all commits in head are listed. ``base`` may be one of several merge bases. Commits
+    of ``base_tip`` are skipped, too (see `tip_to_hide`).
 
     Raises:
         ObjectNotFound: one of the ids is not a commit of this repository.
@@ -347,7 +347,7 @@ def changed_files(
     """Return the files that differ between two commits (full ids). Blocks.
 
     An empty ``before`` compares with the empty tree. Files in which only ignored whitespace differs are
-    skipped. Return None if the difference is too large to count.
+    skipped. Return None if the difference is too large to count. Raises InvalidName, GitFailed.
     """
     before = before or EMPTY_TREE
     _require_ids(before, after)

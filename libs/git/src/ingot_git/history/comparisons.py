@@ -16,7 +16,8 @@ from ingot_git.storage.read_cache import SharedCache
 class RefComparison:
     """The commits of a head that are not in its base, latest first; ``total`` counts all.
 
-    ``merge_base`` is empty for histories without a common commit.
+    ``merge_base`` is empty for histories without a common commit. ``signatures`` has the signatures of signed
+    commits by id.
     """
 
     base: str

@@ -40,7 +40,9 @@ _NO_MATCH = "[\0]"  # replaces a rejected section: its options must not join the
 
 
 def editor_settings(repo: pygit2.Repository, commit: str, path: str) -> dict[str, str]:
-    """Return the properties of a file at a commit (full id) without unset ones. The file need not exist.
+    """Return the properties of a file at a commit (full id), except unset properties.
+
+    The file need not exist.
 
     Raises:
         ObjectNotFound: the commit does not exist, or ``path`` is not a path. Or the folders of the path have

@@ -70,7 +70,7 @@ def contents_at(
     """Return the item at a path of a branch, tag or commit. Content is read up to ``max_bytes``.
 
     For a folder return all entries, or a ``part`` of them with folders first. The messages of their commits
-    are clipped.
+    are clipped. Without ``with_changes`` the items have no last change.
 
     Raises:
         RefNotFound, ObjectNotFound: the ref or the path does not exist.
@@ -111,9 +111,10 @@ def _folders_first(entry: Entry) -> tuple[bool, str]:
 def files_at(
     repo: pygit2.Repository, name: str, paths: Sequence[str], cache: ReadCache, *, max_bytes: int, clip: Clip
 ) -> tuple[ResolvedName, list[Content | None]]:
-    """Return the resolved name, and the file at each path, or None. Raises RefNotFound.
+    """Return the resolved name, and the file at each path; None for a missing file or a folder.
 
-    The messages of commits are clipped. ``max_bytes`` limits the contents of all files together.
+    The messages of commits are clipped. ``max_bytes`` limits the contents of all files together. Raises
+    RefNotFound.
     """
     ref = named_ref(repo, name)
     root = str(find_commit(repo, ref.commit).tree_id)

@@ -15,10 +15,11 @@ MOST_ENTRIES = 1000
 def files_of_first_folder(
     repo: pygit2.Repository, branch: str, folders: Sequence[str], *, most: int, most_bytes: int
 ) -> dict[str, bytes | None]:
-    """Return files by path of the first of ``folders`` in the latest commit of a branch, up to ``most``.
+    """Return the contents of files by path, from the first of ``folders`` that exists.
 
-    The value is None for a file that is larger than ``most_bytes``. The result is empty if no folder exists.
-    Raises RefNotFound, OutputTooLarge.
+    The files are from the latest commit of a branch, up to ``most`` of them. The content is None for a file
+    that is larger than ``most_bytes``. The result is empty if no folder exists. Raises RefNotFound,
+    OutputTooLarge.
     """
     tree = str(find_commit(repo, get_branch(repo, branch).oid).tree_id)
     for folder in folders:

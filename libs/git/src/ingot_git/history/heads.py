@@ -112,8 +112,8 @@ class BorrowedHead:
     async def copy_commit(self, oid: str) -> None:
         """Copy a commit (full id) that ``act`` wrote, and the objects that it needs, into the target.
 
-        The history of the tip is fetched first. The caller must create a ref, because this does not. Any user
-        with write access to the target can reference the commit. So check all results of ``act`` first.
+        The history of the tip is fetched first. No ref is created: the caller must create one. Any user with
+        write access to the target can reference the commit. So check all results of ``act`` first.
 
         Raises:
             RefMoved: the source no longer has the tip.
@@ -133,9 +133,9 @@ class BorrowedHead:
             await self._storage.call(self._target_id, delete_ref, ref)
 
     def close(self) -> None:
-        """Remove the written objects now. If a function of ``act`` still runs, remove them when it has ended.
+        """Remove the written objects. If a function of ``act`` still runs, remove them when it has ended.
 
-        The folder must exist until then: without it, libgit2 would write into the target.
+        The function needs the folder of the objects: without it, libgit2 would write into the target.
         """
         self._is_closed = True
         if self._in_use.acquire(blocking=False):

@@ -1,6 +1,7 @@
 """Pages of a history in the order and simplification of `git log`, with bounded work.
 
-Counting stops `COUNTED` commits after the requested page. Then ``more`` is True for a longer history.
+Up to ``COUNTED`` commits are counted, or all commits up to the end of the requested page. For a longer
+history ``more`` is True, and ``total`` is a lower bound.
 """
 
 import heapq
@@ -118,8 +119,11 @@ def history_page(
 ) -> HistoryPage:
     """Return the commits from ``start`` (full id) that match the filter, latest first, clipped.
 
+    For a path that never existed, the page is empty and its total is 0. ``totals`` caches totals. ``counted``
+    replaces ``COUNTED``.
+
     Raises:
-        ObjectNotFound: one of the ids is not a commit, or the path never existed.
+        ObjectNotFound: one of the ids is not a commit.
     """
     tip = find_commit(repo, start)
     for oid in history_filter.hidden:
@@ -180,7 +184,7 @@ def _plain_page(
 ) -> HistoryPage:
     """Return a page of all commits, without filters by path, author or time.
 
-    Beyond ``WALKED`` commits, git lists and counts them without reading them.
+    Beyond ``WALKED`` commits, git lists and counts commits without reading them.
     """
     key, end = (str(tip.id), history_filter), offset + limit
     if history_filter.hidden:

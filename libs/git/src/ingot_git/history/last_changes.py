@@ -34,7 +34,7 @@ def last_changes(
     """Return the id of the last commit that changed each entry of a folder, by name.
 
     The search starts at ``commit`` (full id). Names whose last change is beyond the limits of the walk are
-    skipped. But a single name is then searched by git.
+    skipped. If ``names`` has only one name, git searches for it beyond these limits.
     """
     remembered = cache.get((commit, folder)) or {}
     is_single = len(names) == 1

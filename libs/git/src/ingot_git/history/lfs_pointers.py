@@ -39,7 +39,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 class Arrivals(msgspec.Struct, frozen=True):
-    """A push in quarantine: the new ids of its refs, and the folder of its objects.
+    """A push in quarantine: the new ids of its refs, and the folder with its objects.
 
     ``time_limit`` is the limit in seconds for reading the push.
     """
@@ -49,7 +49,7 @@ class Arrivals(msgspec.Struct, frozen=True):
     time_limit: float
 
     def environment(self, path: Path) -> dict[str, str]:
-        """Return the environment in which git reads these and the repository's objects (git(1))."""
+        """Return the environment in which git reads the push and the repository at ``path`` (git(1))."""
         return {
             "GIT_OBJECT_DIRECTORY": str(self.objects),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(path / "objects"),

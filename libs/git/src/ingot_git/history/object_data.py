@@ -49,7 +49,7 @@ class ObjectHeader:
 
 @dataclass(frozen=True, slots=True)
 class TreePage:
-    """A page of tree entries. ``sizes`` has the sizes of its blobs in bytes by id.
+    """A page of tree entries. ``sizes`` has the sizes in bytes of the blobs on this page, by id.
 
     ``complete`` is False if the tree has too many entries: then ``total`` does not count all of them.
     """
@@ -72,7 +72,7 @@ def object_header(repo: pygit2.Repository, oid: str) -> ObjectHeader:
 
 
 def read_data(repo: pygit2.Repository, oid: str) -> bytes:
-    """Return the content of the object with this id (full), which must be small."""
+    """Return the content of the object with this id (full). The object must exist and be small."""
     return repo.odb.read(oid)[1]
 
 

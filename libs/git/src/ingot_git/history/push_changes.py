@@ -55,8 +55,9 @@ class ReadLimits:
 class MovedRef:
     """One ref that moved. Commits are latest first, up to the limits; `total` counts all of them.
 
-    If a push has too many refs and commits to count, `total` counts the commits that were read. `head` is the
-    commit at the ref, or None if it is the first of `commits`.
+    If a push has too many refs and commits to count, `total` counts the commits that were read. `forced` is
+    True if commits were removed from the ref, or if there was no time to check this. `head` is the commit at
+    the ref; None if it is the first of `commits`, or if it was not read.
     """
 
     change: RefChange
@@ -79,10 +80,11 @@ class PushChanges:
     empty: bool
 
     def in_order(self, main: str) -> list[MovedRef]:
-        """Return branches before tags, forced updates first. ``main`` (full ref name) is last in each group.
+        """Return the refs sorted: branches before tags, then forced updates first, then ``main`` last.
 
-        A pull request's head in the same push must be processed before the check if a branch contains it. A
-        branch that moved forward still contains its earlier commits.
+        ``main`` is a full ref name. A push may move the head of a pull request and the branch that it is
+        merged into. The head must be processed before the check if the branch contains it. Forced updates
+        come first: a branch that moved forward still contains its earlier commits.
         """
 
         def place(one: MovedRef) -> tuple[bool, bool, bool]:

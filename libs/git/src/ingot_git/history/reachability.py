@@ -135,10 +135,10 @@ def length_of(repo: pygit2.Repository, tip: str) -> int:
 def parts_only_in(
     repo: pygit2.Repository, tips: Collection[str], hidden: Collection[str], *, most: int
 ) -> dict[str, HistoryPart]:
-    """Return the first ``most`` commits of `only_in`, and their number, for many tips with one walk of git.
+    """Return the commits of `only_in` for many tips, with one walk of git.
 
-    Children come before parents. Commits after the first `MOST_LISTED` are not counted. Raises the errors of
-    `only_in`.
+    Each part has the first ``most`` commits of a tip, and the number of all. Children come before parents.
+    Commits after the first `MOST_LISTED` are not counted. Raises the errors of `only_in`.
     """
     for oid in (*tips, *hidden):
         find_commit(repo, oid)
@@ -151,9 +151,10 @@ def parts_only_in(
 
 
 class _Parts:
-    """The commits of a walk, from which the history of each commit inside the walk can be read.
+    """The commits of one walk, and the part of each commit's history that is inside the walk.
 
-    ``parents`` has children before parents; it may contain ids outside of the walk.
+    ``parents`` has the parents of each commit, with children before parents. It may contain ids outside of
+    the walk.
     """
 
     def __init__(self, parents: dict[str, list[str]]) -> None:

@@ -18,7 +18,10 @@ from ingot_git.storage.read_cache import SharedCache
 
 @dataclass(frozen=True, slots=True)
 class TagInfo:
-    """A tag of a commit. ``oid`` is the id of the tag object, or of the commit for a lightweight tag."""
+    """A tag of a commit. ``oid`` is the id of the tag object, or of the commit for a lightweight tag.
+
+    ``message`` also comes from the tag object, or from the commit.
+    """
 
     name: str
     oid: str

@@ -28,9 +28,9 @@ _REFS = ("--branches", "--tags", "--glob=refs/pull", "--glob=refs/notes")
 def is_in_newest_tree(
     repo: pygit2.Repository, branch: str, oid: str, cache: SharedCache[frozenset[bytes]]
 ) -> bool:
-    """True if the latest tree of a branch has the blob or tree.
+    """True if the blob or tree was found in the latest tree of a branch.
 
-    Only the first entries of the tree are searched.
+    Only the first ``MOST_ENTRIES`` entries of the tree are searched. False if the branch does not exist.
     """
     return not outside_newest_tree(repo, branch, {oid}, cache)
 
@@ -38,7 +38,11 @@ def is_in_newest_tree(
 def outside_newest_tree(
     repo: pygit2.Repository, branch: str, oids: Collection[str], cache: SharedCache[frozenset[bytes]]
 ) -> set[str]:
-    """Return the objects that the latest tree of a branch lacks. Only its first entries are searched."""
+    """Return the objects that were not found in the latest tree of a branch.
+
+    Only the first ``MOST_ENTRIES`` entries of the tree are searched. If the branch does not exist, return all
+    objects.
+    """
     try:
         root = str(find_commit(repo, get_branch(repo, branch).oid).tree_id)
     except RefNotFound:
@@ -61,7 +65,7 @@ async def is_in_history(path: Path, oid: str, *, max_memory: int | None = None) 
 async def missing_from_history(
     path: Path, oids: Collection[str], *, tips: Collection[str] | None = None, max_memory: int | None = None
 ) -> set[str]:
-    """Return the objects that the histories of all tips lack. Raises GitFailed, GitTimedOut.
+    """Return the objects (full ids) that no history of ``tips`` has. Raises GitFailed, GitTimedOut.
 
     ``tips`` is None for all visible refs. ``max_memory``: see `spawn`.
     """

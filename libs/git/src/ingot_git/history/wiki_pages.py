@@ -21,7 +21,7 @@ MOST_SEARCHED = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the root folder, its latest commit, and the number of its commits."""
+    """A file of the root folder, the latest commit that changed it, and the number of such commits."""
 
     name: str
     oid: str

@@ -47,11 +47,14 @@ def process_name() -> str:
 
 
 class HookQuestions:
-    """Answers questions of hooks with the reason for a rejection, or an empty text. A failed answer rejects.
+    """Answers questions of hooks with the reason for a rejection, or an empty text.
+
+    If an answer fails, the push is rejected.
 
     Args:
         root: the folder of the storage.
-        of_ref: answers for one ref, after its commits have arrived.
+        of_ref: answers for one ref, after its commits have arrived. Takes the question of the `RefRefusal`
+            and the change of the ref.
         of_push: answers for a push. Takes the id of the repository, the quarantine folder with the new
             objects, and the new ids of its refs.
     """
@@ -73,10 +76,11 @@ class HookQuestions:
     async def question_if_late(
         self, since: float, hooks: Callable[[], Path], of_late_push: Callable[[], Awaitable[str]]
     ) -> AsyncIterator[Path]:
-        """Yield a hooks path for a push. If the push takes long, the path becomes a link to ``hooks``.
+        """Yield a hooks path for a push. If the push is slow, the path becomes a link to the hooks.
 
-        These hooks then ask ``of_late_push``. ``since`` is the time at which the push was allowed to begin,
-        in seconds by the clock of the loop. If the link cannot be created, the push is cancelled.
+        ``hooks`` returns the folder of these hooks, which then ask ``of_late_push``. A push is slow
+        ``late_seconds`` after ``since``, the time at which it was allowed to begin, in seconds by the clock
+        of the loop. If the link cannot be created, the push is cancelled.
         """
         loop, push = asyncio.get_running_loop(), asyncio.current_task()
         path = self._root / process_name() / f"{LATE}-{secrets.token_hex(8)}"

@@ -32,9 +32,9 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class NewContents:
-    """New commits, latest first, and paths of changed files. None means that they are too many.
+    """New commits, latest first, and paths of changed files. None means that there are too many.
 
-    If they were not requested, they are empty.
+    Commits or files that were not requested are empty.
     """
 
     commits: tuple[NewCommit, ...] | None = None

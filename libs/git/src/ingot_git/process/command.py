@@ -225,6 +225,9 @@ def spawn(
             RLIMIT_AS it does not count the mapped packs.
         ends_with_parent: git and its children are killed when this process dies. Costs about 15 ms. Use it
             for background work: git that serves a connection ends with the connection.
+
+    Raises:
+        OSError: git could not be started; FileNotFoundError if it is not installed.
     """
     argv, parent_pipe, child_end = args.argv(git_dir), None, -1
     if ends_with_parent:
@@ -345,7 +348,10 @@ async def git_async(
     max_cpu: CpuLimit | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Call `run_git` in one of 32 threads. Cancelling the awaiting task kills the process."""
+    """Call `run_git` in one of 32 threads. Cancelling the awaiting task kills the process.
+
+    For arguments and errors see `run_git`.
+    """
     cancellation = Cancellation()
     try:
         with process_telemetry(args.verb):

@@ -47,11 +47,11 @@ class CpuBudget:
         return cpu_seconds(pid) - _START_SECONDS > self._left
 
     def charge(self, pid: int) -> None:
-        """Subtract the CPU time of a process that ends, except its start."""
+        """Subtract the CPU time of a process, except its start. Call this before the process is reaped."""
         self._left -= max(0.0, cpu_seconds(pid) - _START_SECONDS)
 
     def charge_whole(self, pid: int) -> None:
-        """Subtract the CPU time of a process that ends, including its start.
+        """Subtract the CPU time of a process, including its start. Call this before the process is reaped.
 
         The start is most of the CPU time of many short processes.
         """

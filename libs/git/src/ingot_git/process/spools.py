@@ -91,7 +91,10 @@ class Spool:
             position, unsent = position + written, unsent[written:]
 
     async def part(self, position: int, *, takes_files: bool) -> Part:
-        """Return the next bytes from ``position``. With ``takes_files``, this may be a range of the file."""
+        """Return the next bytes from ``position``. With ``takes_files``, this may be a range of the file.
+
+        ``position`` must be below ``size``.
+        """
         count = min(_FILE_CHUNK, self.size - position)
         if takes_files and self._is_in_memory(position) and self._is_in_memory(position + count - 1):
             return FilePart(self._file.fileno(), position, count)

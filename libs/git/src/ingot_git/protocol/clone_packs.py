@@ -36,8 +36,8 @@ ALIVE_SECONDS = 5.0
 def clone_options(request: FetchRequest, path: Path) -> tuple[str, ...] | None:
     """Return the options of pack-objects for a protocol 2 request; None if it is not a full clone.
 
-    ``path`` is the repository. If its history is shallow, None is returned: then upload-pack must inform the
-    client about the end of the history.
+    Also return None if the repository at ``path`` is shallow: only upload-pack can inform the client about
+    the end of the history.
     """
     lines = list(request.lines())
     if _DELIMITER not in lines or lines[-1] != FLUSH:

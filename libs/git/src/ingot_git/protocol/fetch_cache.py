@@ -89,8 +89,11 @@ class FetchCache:
             is_valid: called at the end; the response is cached only if the key is still valid.
             takes_files: the response may contain file ranges. A range is valid until the next one is
                 requested.
-            signed_in: the client does not wait for a run of anonymous callers whose git has not started.
+            signed_in: the client does not wait for a run of anonymous callers in which git has sent nothing.
             to_file: write a long response to a file for the first client, too: git then waits for no client.
+
+        Raises (while iterating):
+            GitTimedOut: the client was dropped, because it is much slower than other clients.
         """
         if (small := self._small.get(key)) is not None:
             ANSWERS.labels("memory").inc()
@@ -205,14 +208,15 @@ class _Run:
 
     @property
     def may_be_refused(self) -> bool:
-        """True if git has not started and the run waits in the queue of anonymous callers."""
+        """True if an anonymous caller began the run, and git has sent nothing. It may wait for a slot."""
         return not self._signed_in and not self._size
 
     async def read(self, start: Start, *, takes_files: bool) -> AsyncGenerator[Part, None]:
         """Yield the response for one client from its beginning. Kill git when the last client leaves early.
 
-        ``start`` is used if all earlier clients have left. It belongs to this client, which may be admitted
-        while the client that began the run waits.
+        If all earlier clients left before this client reads, ``start`` starts git again, only for this
+        client. ``start`` must use the slot of this client, because the client that began the run may still
+        wait for its own. Raises GitTimedOut if this client was dropped.
         """
         if self._is_abandoned:  # the last other client left after this one joined
             again = _Run(

@@ -103,7 +103,7 @@ class FetchRequest:
         return self.text.endswith(DONE)
 
     def in_version_0(self) -> "FetchRequest":
-        """Return the request without its wants. In protocol 0 git itself compares them with the refs."""
+        """Return the request without its wants. In protocol 0 git itself compares the wants with the refs."""
         return replace(self, wants=frozenset())
 
     def require_command(self) -> None:
@@ -158,7 +158,7 @@ class RequestReader:
         """The deadline of a request that has the slot, by the clock of the loop."""
 
     async def release(self) -> None:
-        """Release the slot. Call this when git has received the last request and no other copy exists."""
+        """Release the slot. Call this when git has received the last request, and no copy is in memory."""
         self._ends = None
         await self._slot.aclose()
 

@@ -33,7 +33,7 @@ def head_ref(repo: pygit2.Repository, number: int) -> str:
 
 
 def changes_of_state(repo: pygit2.Repository, number: int, state: HeadState) -> list[RefChange]:
-    """Return the ref changes that bring a head into a state.
+    """Return the ref changes that bring a head into a state. The state ``gone`` deletes both refs.
 
     The list is empty if the head has that state or is not stored.
 

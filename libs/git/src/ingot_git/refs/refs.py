@@ -154,7 +154,8 @@ def get_branch(repo: pygit2.Repository, name: str) -> Branch:
     """Return the branch with exactly this short name.
 
     Raises:
-        RefNotFound: the branch does not exist.
+        RefNotFound: the branch does not exist, or does not point to a commit.
+        RepositoryDamaged: the commit of the branch is missing.
     """
     commit = _commit_of(repo, BRANCHES, name)
     if commit is None:
@@ -267,7 +268,7 @@ def set_ref(repo: pygit2.Repository, name: str, oid: str) -> None:
 def delete_branch(repo: pygit2.Repository, name: str, expected: str | None = None) -> str:
     """Delete a branch by its short name and return its last id.
 
-    With `expected` it must still have that id.
+    With `expected`, the branch must still have this id.
 
     Raises:
         RefNotFound: the branch does not exist.

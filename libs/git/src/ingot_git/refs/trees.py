@@ -81,7 +81,7 @@ def entry_at(repo: pygit2.Repository, root: str, path: str) -> Entry:
 
 
 def raw_entries(repo: pygit2.Repository, tree: str | bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield mode, name and id of each entry of a tree (full id) in git's order. A missing tree has none."""
+    """Yield mode, name and id of each entry of a tree (full id) in git's order; none for a missing tree."""
     for mode, name, id_ in written_entries(repo, tree):
         yield mode_of(mode), name, id_
 
@@ -96,7 +96,7 @@ def written_entries(repo: pygit2.Repository, tree: str | bytes) -> list[tuple[by
 
 
 def list_folder(repo: pygit2.Repository, tree: str, folder: str, *, most: int) -> list[Entry]:
-    """Return the entries of a tree (full id). ``folder`` is its path, with which their paths begin.
+    """Return the entries of a tree (full id). ``folder`` is the path of the tree; entry paths begin with it.
 
     Raises OutputTooLarge if there are clearly more than ``most`` entries.
     """

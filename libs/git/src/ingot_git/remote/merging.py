@@ -23,17 +23,17 @@ class MergedRefs:
 
 
 def merge_refs(repo: pygit2.Repository, theirs: Mapping[str, str], bases: Mapping[str, str]) -> MergedRefs:
-    """Return the changes with which refs here follow the refs of a remote, whose objects are here.
-
-    Args:
-        repo: the repository.
-        theirs: refs of the remote that differ from ``bases``.
-        bases: known refs of the remote at the last fetch.
+    """Return the changes that move refs of this repository to refs of a remote.
 
     A ref that moved at the remote only is moved here. If both sides only got new commits, the side with all
     commits of the other wins. This also applies to a ref without a base. The head of a pull request without a
     base may belong to another pull request, so it is not moved. The value of a conflict is its kind:
     ``commits``, ``deleted`` (here) or ``name``.
+
+    Args:
+        repo: the repository, which already has the objects of the remote's refs.
+        theirs: refs of the remote that differ from ``bases``.
+        bases: known refs of the remote at the last fetch.
     """
     merged = MergedRefs()
     here = list_refs(repo)

@@ -178,7 +178,10 @@ class FetchProgress:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRefs:
-    """Refs of a remote: branches, tags and heads of pull requests by full name, and its default branch."""
+    """Refs of a remote: branches, tags and heads of pull requests by full name.
+
+    ``head`` is the short name of the default branch; None if it is unknown or not in ``refs``.
+    """
 
     refs: dict[str, str]
     head: str | None

@@ -79,7 +79,8 @@ class FileCopies:
     def copy(self, source: str | Path, target: str | Path, earlier: Path | None = None) -> None:
         """Copy a file to ``target``, or link ``target`` to an existing copy.
 
-        That is a copy of another link to the file, or its copy ``earlier`` in the previous backup.
+        An existing copy is the copy of another link to the file, or ``earlier``, its copy in the previous
+        backup.
         """
         source, target = Path(source), Path(target)
         file = source.stat()
@@ -107,6 +108,7 @@ class FolderCopy:
         """Copy a folder with all repositories. Repositories that are deleted during the copy are skipped.
 
         Repositories that move to another shard are copied: their files stay longer than a backup takes.
+        Raises OSError if files change too often.
         """
         for repository in sorted(self._source.glob("repositories/*/*/*.git")):
             self._repository(repository)

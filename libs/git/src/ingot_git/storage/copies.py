@@ -128,7 +128,7 @@ def missing_files(path: Path, files: Sequence[ObjectFile]) -> list[ObjectFile]:
 def link_files(path: Path, files: Collection[ObjectFile], others: dict[tuple[int, str], Path]) -> None:
     """Link files that an earlier copy already has.
 
-    ``others`` has the paths in earlier copies by inode and name. Files that it lacks are added to it.
+    ``others`` has the paths in earlier copies by inode and name. Missing files are added to ``others``.
     """
     for file in files:
         target = path / file.path

@@ -94,7 +94,10 @@ class ReadWatch:
 
     @contextlib.contextmanager
     def reading(self, repo_id: int) -> Iterator[None]:
-        """Record that this thread reads a repository."""
+        """Record that this thread reads a repository inside the block.
+
+        Nothing is recorded while the watch does not run, or if more reads run than it has slots.
+        """
         if self._slots is None or not self._free:
             yield
             return
@@ -216,7 +219,10 @@ class ReadWatch:
         self.damaged = self.damaged | {repo_id} if is_damaged else self.damaged - {repo_id}
 
     def trust(self, repo_id: int, *, is_sound: bool = False) -> None:
-        """Allow reads again, after a deletion, a replacement, or a check by git (``is_sound``)."""
+        """Allow reads again, after a deletion, a replacement, or a check by git (``is_sound``).
+
+        With ``is_sound``, the first of the ``others`` of `suspect` is blocked instead, if there are any.
+        """
         file = self._suspects / str(repo_id)
         if is_sound:
             with contextlib.suppress(FileNotFoundError):

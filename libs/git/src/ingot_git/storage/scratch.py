@@ -138,7 +138,8 @@ def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
 def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
     """Yield a view of the repository. Store the marked objects at the end; after an error, store nothing.
 
-    Raises UnsafeObject if a push may not contain an object; then nothing is stored either.
+    If ``repo`` is already a view, yield it, and store nothing: its own caller does. Raises UnsafeObject if a
+    push may not contain an object; then nothing is stored either.
     """
     with scratch(repo) as view:
         yield view
