@@ -1,8 +1,9 @@
 """The HTTP/1.1 client between services.
 
 It keeps connections open, sends one request at a time on each, and streams bodies in both directions. It has
-only the features that services need, because every request pays for it (ADR 11): no redirects, cookies,
-proxies, compression or trailers. Callers set no framing: the client writes it from the bytes that are sent.
+only the features that services need, because each feature costs time in every request (ADR 11). There are no
+redirects, cookies, proxies, compression or trailers. Callers set no framing: the client writes it from the
+bytes that are sent.
 """
 
 import asyncio
@@ -90,7 +91,7 @@ class Response:
 
 
 class Origin:
-    """The server at ``url``. If it cannot be reached, a request waits for it up to ``patience`` seconds.
+    """The server at ``url``. If it cannot be reached, a request retries for up to ``patience`` seconds.
 
     At most ``max_waiting`` requests wait; further requests fail immediately.
     """

@@ -33,9 +33,9 @@ Body = bytes | AsyncIterator[bytes]
 class ClientConnection(asyncio.Protocol):
     """A client connection: ``send_request``, then ``read_part`` until the body ends, then ``release``.
 
-    It is reused only after the last request was sent completely and its response was read to the end. No
-    other bytes may have arrived. Bytes that belong to no request end the connection and are never returned.
-    Empty lines between responses are the only exception: the parser skips them.
+    The connection is reused only after the last request was sent completely and its response was read to the
+    end. No other bytes may have arrived. Bytes that belong to no request end the connection and are never
+    returned. Empty lines between responses are the only exception: the parser skips them.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

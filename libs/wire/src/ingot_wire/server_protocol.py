@@ -102,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     The size limit applies to heads, and to the sizes and extensions of chunks. So only bytes are counted that
     have not yet become a head, body data or the end of a message. A head that begins in the middle of a read
-    is counted from the next read on. So it may be twice as large as the limit.
+    is counted from the next read on. So a head may be twice as large as the limit.
     """
 
     error_body: Callable[[str], bytes]
@@ -245,7 +245,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _watch_client(self) -> None:
         """Close the connection if the client has disconnected; otherwise check again later.
 
-        This is needed while requests wait, because nothing is read then.
+        While requests wait, nothing is read, so a disconnect would not be noticed otherwise.
         """
         self._watch = None
         if not self.pipeline or self.transport.is_closing():

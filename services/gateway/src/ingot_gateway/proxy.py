@@ -170,10 +170,10 @@ class Proxy:
     async def _without_session_of_others(
         self, sanitized: SanitizedRequest, route: Route, proxied: ProxiedUser | None, address: str
     ) -> SanitizedRequest:
-        """Return the request without its session cookie, unless the session belongs to the user of the proxy.
+        """Return the request without its session cookie, unless the session belongs to the ``proxied`` user.
 
-        Without a user of a reverse proxy the request is not changed. This is only for services that
-        authenticate callers themselves, because they do not know this user.
+        The request is not changed if ``proxied`` is None, or if the service does not authenticate callers
+        itself. Such a service would accept any session, because it does not know the proxied user.
         """
         if proxied is None or not route.signs_in:
             return sanitized

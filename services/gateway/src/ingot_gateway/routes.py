@@ -18,11 +18,11 @@ class Route(NamedTuple):
     ``signs_in``: the service authenticates the caller itself. It gets cookies and ``Authorization`` as the
     client sent them, and no principal.
 
-    ``pages``: for browsers. The only credential is the session in a cookie; the service gets the other
-    cookies. It must reject every form that was not sent by its own pages.
+    ``pages``: for browsers. The only credential is the session in a cookie. The service gets the other
+    cookies, and must reject every form that was not sent by its own pages.
 
-    ``linked``: pages link to it. A session is sufficient for reading if no other credential was sent. So
-    reading must have no side effects, and the service gets no cookies.
+    ``linked``: pages link to the route. A session is sufficient for reading if no other credential was sent.
+    So reading must have no side effects, and the service gets no cookies.
     """
 
     pattern: str

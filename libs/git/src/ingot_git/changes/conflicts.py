@@ -51,9 +51,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ConflictedFile:
-    """A file in conflict. ``deleted`` is the side that deleted it, ours or theirs; empty if both have it.
+    """A file in conflict. ``deleted`` is the side that deleted the file, ours or theirs; empty if none did.
 
-    ``obstacle`` is the reason why it cannot be resolved here, or empty. A file with an obstacle has no parts.
+    ``obstacle`` is the reason why the file cannot be resolved here, or empty. A file with an obstacle has no
+    parts.
     """
 
     path: str
@@ -66,8 +67,8 @@ class ConflictedFile:
 class Conflicts:
     """The files in conflict of a merge of ``base`` into ``head`` (full ids); no files if the merge is clean.
 
-    ``obstacle`` is the reason why they cannot be resolved here, or empty. With an obstacle ``files`` may be
-    incomplete.
+    ``obstacle`` is the reason why the conflicts cannot be resolved here, or empty. With an obstacle ``files``
+    may be incomplete.
     """
 
     head: str

@@ -1,8 +1,8 @@
 """Commits patches (git-apply(1)) in the bare repository; git writes only temporary files.
 
-git takes the result of a binary patch from any object of the repository with the result's id. It ignores
-the content in the patch. So git gets only the files of the branch that the patch changes, and no other
-objects.
+A binary patch names the id of its result. If the repository has an object with this id, git uses the object
+and ignores the content of the patch. So git gets only the files of the branch that the patch changes, and no
+other objects.
 """
 
 import contextlib

@@ -32,7 +32,7 @@ class LastChange:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The item at one path. ``data`` is None if it is not a file, was not requested, or is too large.
+    """The item at one path. ``data`` is None if the item is not a file, was not requested, or is too large.
 
     ``target`` is the target of a link. ``module_url`` is the URL of a submodule, or None if it is unknown.
     """

@@ -108,8 +108,8 @@ def page_of_files_named(
 ) -> TreePage:
     """Return a page of the files of a tree (full id) whose paths contain all words of ``text``.
 
-    If no path does, return files whose paths contain the characters of ``text`` in their order. Case is
-    ignored. Files with matching names come first, and short paths before long ones.
+    If no path contains them, return files whose paths contain the characters of ``text`` in their order. Case
+    is ignored. Files with matching names come first, and short paths before long ones.
     """
     listing, files, paths = _files(repo, tree, cache)
     words = list(dict.fromkeys(text.lower().split()))[:MOST_WORDS]

@@ -208,9 +208,9 @@ def is_reachable(repo: pygit2.Repository, commit: str, prefixes: Sequence[str] =
 
 
 def tip_to_hide(repo: pygit2.Repository, tip: str, head: str) -> str:
-    """Return ``tip`` if its history can be hidden from ``head``; otherwise an empty text.
+    """Return ``tip`` if a walk from ``head`` may hide the history of ``tip``; otherwise an empty text.
 
-    It can be hidden if ``tip`` is visible and does not contain ``head``.
+    The walk may hide it if ``tip`` is visible and does not contain ``head``.
     """
     return tip if is_reachable(repo, tip) and not contains(repo, tip, head) else ""
 

@@ -1,9 +1,9 @@
 """Commits in one history that are not in another, and membership of commits, for any dates.
 
 A walk that hides a history (`walker.hide` of libgit2, `git rev-list <tip> ^<hidden>`) ends when the remaining
-commits look old. If dates run backwards, it hides too few commits, even if it also hides the merge bases. It
-never hides too many. `merge_base`, and `git rev-list --topo-order` with a commit-graph, are correct for all
-dates (ADR 31). So:
+commits look old. If dates run backwards, the walk hides too few commits, even if it also hides the merge
+bases. It never hides too many. `merge_base`, and `git rev-list --topo-order` with a commit-graph, are correct
+for all dates (ADR 31). So:
 
 1. A commit that a walk hides is hidden.
 2. A listed commit that reaches a merge base is not hidden: otherwise it would be a better merge base.

@@ -1,7 +1,7 @@
 """Merges trees without a git process if no path was changed on both sides.
 
-Then all rules of git-merge(1) give the same tree: each path comes from the side that changed it. A rename
-matters only if the other side changed its old path, its new path, or a removed folder. Such a path was
+In this case all rules of git-merge(1) give the same tree: each path comes from the side that changed it. A
+rename matters only if the other side changed its old path, its new path, or a removed folder. Such a path was
 changed on both sides.
 
 git merges all other trees. A test compares all small merges with git.

@@ -61,7 +61,7 @@ def writing() -> Iterator[None]:
 
 @contextlib.contextmanager
 def disk_errors(folder: Path | None = None) -> Iterator[None]:
-    """Translate the errors of libgit2 and the operating system inside the block, which uses files in ``folder``.
+    """Translate errors of libgit2 and the operating system inside the block, which uses files in ``folder``.
 
     libgit2 sets no error message when it could not write a part of an object: the text belongs to an earlier
     error. So if less than ``_LOW_SPACE`` bytes are free, any error of ``writing`` is treated as a full disk.

@@ -31,7 +31,10 @@ _KINDS: dict[int, EntryKind] = {FOLDER: "dir", LINK: "symlink", SUBMODULE: "subm
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry of a tree. ``mode`` is one of git's five. ``path`` starts at the root of the read tree."""
+    """One entry of a tree. ``mode`` is one of git's five modes.
+
+    ``path`` starts at the root of the read tree.
+    """
 
     mode: int
     name: str

@@ -211,9 +211,10 @@ def _link(target: Path, to: str | Path) -> bool:
 
 
 def _packs_in(folder: Path) -> list[Path]:
-    """Return the indexes of complete packs, because git writes an index last.
+    """Return the indexes of complete packs. git writes the index of a pack last.
 
-    An index without a pack remains when git removes a pack that is pushed again at the same time.
+    An index without a pack is omitted. It remains when git removes a pack that is pushed again at the same
+    time.
     """
     return sorted(index for index in folder.glob("*.idx") if index.with_suffix(".pack").exists())
 

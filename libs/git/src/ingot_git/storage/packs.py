@@ -143,8 +143,8 @@ def _join_everything(path: Path, grace: timedelta) -> None:
     """Join all packs. Prune expired objects unless a process may need them again.
 
     libgit2 does not write an object that a pack has, even if the object waits for pruning. It only sets the
-    time of this pack to now, and soon a ref needs the object. git keeps the old pack when a push brings the
-    same pack again.
+    time of this pack to now. A ref will soon need the object, so a pack with a new time is kept. git keeps
+    the old pack when a push brings the same pack again.
     """
     seconds = grace.total_seconds()
     refs, times = _refs(path), _times_of_cruft(path)
@@ -192,10 +192,10 @@ def repack_lock(path: Path) -> Iterator[bool]:
 
 
 def check_repository(path: Path) -> str:
-    """Let git read all objects. Return its message about damage, or empty. Blocks. Raises GitTimedOut.
+    """Let git read all objects. Return its message about damage; empty without damage.
 
-    git lists objects before it reads refs, so objects of a concurrent push can look missing. So damage is
-    reported only if every attempt finds it.
+    Blocks. git lists objects before it reads refs, so objects of a concurrent push can look missing. So
+    damage is reported only if every attempt finds it. Raises GitTimedOut.
     """
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
     damage = ""

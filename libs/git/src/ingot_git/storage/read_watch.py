@@ -2,14 +2,15 @@
 
 libgit2 up to 1.9.7 loops forever on some damaged objects. Usually it holds the interpreter lock, so no Python
 code runs. So a kernel timer counts the CPU time since the event loop last ran. When the timer expires, the
-traces of all threads are written and the process ends. A crash, for example on a damaged pack index, writes
-the same traces.
+traces of all threads are written to a file and the process ends. A crash, for example on a damaged pack
+index, writes the same traces.
 
-The same file records which thread reads which repository. Another process, or the next one, evaluates it. The
-traces mark the thread that was running.
+The file also records which thread reads which repository. Another process, or the next process, evaluates the
+file. The traces mark the thread that was running.
 
 A thread may read a second repository for the first, for example a parent for its fork. The repository that
-the thread began to read last is suspected first. If git finds no damage in it, the other is suspected.
+the thread began to read last is suspected first. If git finds no damage in this repository, the other is
+suspected.
 """
 
 import asyncio
@@ -211,7 +212,7 @@ class ReadWatch:
     def suspect(self, repo_id: int, *, is_damaged: bool = False, others: Sequence[int] = ()) -> None:
         """Block reads of a repository. ``is_damaged``: git has already found damage.
 
-        If git finds no damage, the first of ``others`` becomes the suspect, then the rest.
+        If git finds no damage, the first of ``others`` is blocked next, and so on.
         """
         note = b" ".join(b"%d" % other for other in others)
         (self._suspects / str(repo_id)).write_bytes(_DAMAGED if is_damaged else note)

@@ -35,7 +35,7 @@ class ScratchRepository(pygit2.Repository):
         self.odb.add_backend(pygit2.OdbBackendLoose(str(folder), *_FAST), _BEFORE_LOOSE)
 
     def add_alternate(self, alternate: Path) -> None:
-        """Also read the objects of another repository, from its folder of objects."""
+        """Also read the objects of another repository. ``alternate`` is its folder of objects."""
         self.odb.add_disk_alternate(str(alternate))
         self._alternate = alternate
 
@@ -61,7 +61,7 @@ class ScratchRepository(pygit2.Repository):
     def move_objects(self) -> None:
         """Move the marked objects to the repository, without other new objects.
 
-        Raises UnsafeObject if a push may not contain an object; then none is moved.
+        Raises UnsafeObject if a push may not contain an object. In this case no object is moved.
         """
         if self._alternate is not None:
             self._copy_from_alternate()
@@ -138,8 +138,8 @@ def scratch(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
 def staged(repo: pygit2.Repository) -> Iterator[ScratchRepository]:
     """Yield a view of the repository. Store the marked objects at the end; after an error, store nothing.
 
-    If ``repo`` is already a view, yield it, and store nothing: its own caller does. Raises UnsafeObject if a
-    push may not contain an object; then nothing is stored either.
+    If ``repo`` is already a view, yield it and store nothing: the outer `staged` stores the objects. Raises
+    UnsafeObject if a push may not contain an object. In this case nothing is stored either.
     """
     with scratch(repo) as view:
         yield view

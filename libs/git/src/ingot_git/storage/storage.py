@@ -207,7 +207,7 @@ class Storage:
         return folder
 
     def discard_archive(self, name: str) -> None:
-        """Remove the folder of an archive. It may be missing. Blocks."""
+        """Remove the folder of an archive. The folder may be missing. Blocks."""
         shutil.rmtree(self._staging / f"{_ARCHIVE_PREFIX}{name}", ignore_errors=True)
 
     def publish_import(self, repo_id: int, head: str) -> None:
@@ -239,13 +239,13 @@ class Storage:
     def stage_copy(self, source: Path) -> StagedCopy:
         """Copy branches, tags and HEAD of a folder on this volume to a new repository in `staging/`. Blocks.
 
-        `publish_copy` gives it an id, `discard_copy` removes it. Files are hard links if possible.
+        `publish_copy` gives the copy an id, `discard_copy` removes it. Files are hard links if possible.
 
         Raises:
             GitError: the folder is not a repository, or it lacks objects that its refs need. Or it has
                 objects that a push may not contain.
-            OSError: its files cannot be read or linked.
-            ValueError: it has another format.
+            OSError: files of the folder cannot be read or linked.
+            ValueError: the folder has another format.
         """
         path = Path(tempfile.mkdtemp(prefix=_COPY_PREFIX, dir=self._staging)) / "repository.git"
         try:
@@ -290,7 +290,10 @@ class Storage:
             self._deletions += 1
 
     def delete(self, repo_id: int) -> None:
-        """Move a repository to the trash, then remove all its files, also staged files. It may be missing."""
+        """Move a repository to the trash, then remove all its files, also staged files. Blocks.
+
+        The repository may be missing.
+        """
         trash_path = self._trash / f"{repo_id}-{os.urandom(8).hex()}"
         with contextlib.suppress(FileNotFoundError):
             self.path(repo_id).rename(trash_path)
@@ -306,7 +309,10 @@ class Storage:
                 yield int(path.stem)
 
     def move_to_trash(self, repo_id: int) -> None:
-        """Move a repository to the trash. `sweep` removes it two days later. It may be missing."""
+        """Move a repository to the trash, from which `sweep` removes it two days later.
+
+        The repository may be missing.
+        """
         with contextlib.suppress(FileNotFoundError):
             self.discard_folder(self.path(repo_id))
 
@@ -376,9 +382,9 @@ class Storage:
         """Run a function of this package on a repository, in a thread that opens the repository itself.
 
         The result must be plain values, not pygit2 objects. The function may run again, so it must have no
-        side effects before its objects are stored. It is repeated when git removed the folder of an object or
-        replaced packs at that moment. libgit2 lists packs again before it reports a missing object.
-        But a listed pack may be removed before it is opened.
+        side effects before its objects are stored. The call is repeated when git removed the folder of an
+        object or replaced packs at that moment. libgit2 lists packs again before it reports a missing object.
+        But a listed pack may be removed before libgit2 opens it.
 
         Raises:
             RepositoryNotFound: the repository does not exist, or was deleted during the call.

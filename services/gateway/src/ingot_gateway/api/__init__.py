@@ -1,1 +1,1 @@
-"""The routes that the gateway answers itself: the version, the API description and its page."""
+"""The routes of the gateway itself: version, API description, settings, periodic tasks and audit logs."""
