@@ -124,8 +124,12 @@ class Origin:
         ended before the response. This applies to an idempotent request on a reused connection. With
         ``patience`` it also applies to a read, which is sent up to ``TRIES`` times.
 
-        Raises ConnectionError, its subclass NotConnected if no byte was sent, the errors of the body, and
-        ValueError for an invalid head.
+        Raises:
+            NotConnected: the server cannot be reached; no byte of the request was sent.
+            ConnectionError: the connection ended before the response, or the response is invalid.
+            ValueError: the head of the request is invalid.
+
+        Errors of ``body`` are raised here, too.
         """
         give_up = asyncio.get_running_loop().time() + self._patience
         head = request_head(method, self._prefix + target, self._authority, headers)

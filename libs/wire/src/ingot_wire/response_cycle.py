@@ -1,8 +1,7 @@
 """A request and its response in uvicorn, with less work between the app and the socket.
 
-If the body is short, the head of a response waits for the first part of the body, so both are one write. This
-module writes the framing of the response. An app may set a Content-Length: then the body must have exactly
-that many bytes.
+The head of a response waits for the first part of a short body, so both are one write. This module writes the
+framing of the response. An app may set a Content-Length: then the body must have exactly that many bytes.
 """
 
 import asyncio

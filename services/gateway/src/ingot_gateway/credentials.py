@@ -1,8 +1,8 @@
 """The credential of a request. The first kind that is present is used.
 
 Kinds: ``?token=``, ``?access_token=``, ``Authorization: token|Bearer``, Basic. If both a token and Basic are
-sent, identity gets both, and tries Basic if it does not know the token. A credential that cannot be parsed is
-ignored: the request is anonymous.
+sent, identity gets both. identity tries Basic if it does not know the token. A credential that cannot be
+parsed is ignored: the request is anonymous.
 
 Routes of pages for browsers (``Route.pages``) accept only the session cookie. Other routes do not accept the
 cookie, because other sites can make a browser send cookies. The exception is reading at routes that pages

@@ -69,9 +69,9 @@ class ProxySignIns:
         )
 
     async def start(self, user: ProxiedUser, address: str, user_agent: str) -> ProxySession:
-        """Start a session of the user.
+        """Start a session of the user. The secret is empty if the user may not sign in with this header.
 
-        The secret is empty if the user may not sign in with this header, or if identity is an older release.
+        The secret is also empty if identity is an older release.
         """
         sign_in = ProxySignIn(**user._asdict(), address=address, user_agent=user_agent)
         try:

@@ -381,8 +381,8 @@ def _merge_ignoring_whitespace(
 def _checked_out(view: ScratchRepository, ours: str, heads: Sequence[str]) -> Iterator[Path | None]:
     """Yield a work tree with the attributes that may apply to files changed on both sides.
 
-    Yield None if there are no such attributes. A file counts as changed if it differs in a head, or if our
-    side has no file with this name.
+    Yield None if there are no such attributes. A file counts as changed if it differs in a head. A file that
+    our side does not have counts as changed, too.
     """
     attributes = _attributes(view, ours, heads)
     if not attributes:

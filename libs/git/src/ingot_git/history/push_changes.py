@@ -57,7 +57,7 @@ class MovedRef:
 
     If a push has too many refs and commits to count, `total` counts the commits that were read. `forced` is
     True if commits were removed from the ref, or if there was no time to check this. `head` is the commit at
-    the ref; None if it is the first of `commits`, or if it was not read.
+    the ref. It is None if it is the first of `commits`, or if it was not read.
     """
 
     change: RefChange

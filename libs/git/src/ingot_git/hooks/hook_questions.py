@@ -78,9 +78,9 @@ class HookQuestions:
     ) -> AsyncIterator[Path]:
         """Yield a hooks path for a push. If the push is slow, the path becomes a link to the hooks.
 
-        ``hooks`` returns the folder of these hooks, which then ask ``of_late_push``. A push is slow
-        ``late_seconds`` after ``since``, the time at which it was allowed to begin, in seconds by the clock
-        of the loop. If the link cannot be created, the push is cancelled.
+        ``hooks`` returns the folder of these hooks, which then ask ``of_late_push``. ``since`` is the time at
+        which the push was allowed to begin, in seconds by the clock of the loop. A push is slow
+        ``late_seconds`` after this time. If the link cannot be created, the push is cancelled.
         """
         loop, push = asyncio.get_running_loop(), asyncio.current_task()
         path = self._root / process_name() / f"{LATE}-{secrets.token_hex(8)}"

@@ -215,8 +215,8 @@ class _Run:
         """Yield the response for one client from its beginning. Kill git when the last client leaves early.
 
         If all earlier clients left before this client reads, ``start`` starts git again, only for this
-        client. ``start`` must use the slot of this client, because the client that began the run may still
-        wait for its own. Raises GitTimedOut if this client was dropped.
+        client. ``start`` must use the slot of this client: the client that began the run may still wait for a
+        slot. Raises GitTimedOut if this client was dropped.
         """
         if self._is_abandoned:  # the last other client left after this one joined
             again = _Run(

@@ -84,7 +84,10 @@ def entry_at(repo: pygit2.Repository, root: str, path: str) -> Entry:
 
 
 def raw_entries(repo: pygit2.Repository, tree: str | bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield mode, name and id of each entry of a tree (full id) in git's order; none for a missing tree."""
+    """Yield mode, name and id of each entry of a tree (full id) in git's order.
+
+    A missing tree has no entries.
+    """
     for mode, name, id_ in written_entries(repo, tree):
         yield mode_of(mode), name, id_
 
