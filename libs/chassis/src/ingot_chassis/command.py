@@ -117,8 +117,8 @@ def service_main(
     """Run the command ``ingot-<service> serve|work|migrate|replay|doctor``.
 
     Commands import ``create_app`` of ``ingot_<service>.app`` only if they need it, because this takes a
-    second or two. ``more``: further commands of the service with their help; each runs until a signal cancels
-    it. ``groups``: commands with subcommands or arguments.
+    second or two. ``more``: further commands of the service, with their help and function. A signal cancels
+    the function. ``groups``: commands with subcommands or arguments.
     """
     import argparse
 
@@ -209,7 +209,10 @@ def _add_own_commands(
     more: Mapping[str, tuple[str, Callable[[_S], Awaitable[None]]]],
     groups: Mapping[str, CommandGroup[_S]],
 ) -> None:
-    """Add the service's own commands to the parser. The option ``run`` of each is its function."""
+    """Add the service's own commands to the parser.
+
+    The parsed option ``run`` is the function of the command.
+    """
     for name, (purpose, run) in more.items():
         commands.add_parser(name, help=purpose).set_defaults(run=lambda settings, _, run=run: run(settings))
     for name, group in groups.items():

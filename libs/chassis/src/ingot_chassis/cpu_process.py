@@ -1,7 +1,8 @@
 """A subprocess for work on hostile input.
 
-It is killed when a request exceeds its CPU time, and restarted later. ``CpuProcess`` is the parent's side.
-``answer_questions`` is the main function of the subprocess.
+``CpuProcess`` is the parent's side. It restarts a dead process at the next request. ``answer_questions`` is
+the main function of the subprocess. Its ``answer`` must use ``deadline``, which kills the process when a
+request exceeds its CPU time.
 """
 
 import resource

@@ -8,7 +8,10 @@ MOST_CELLS = 20_000
 
 
 def read_table(text: str) -> tuple[list[list[str]], str]:
-    """Return the rows of a CSV file. If no table can be shown, return no rows and the reason."""
+    """Return the rows of a CSV file. If no table can be shown, return no rows and the reason.
+
+    An empty file has no rows and no reason.
+    """
     rows, cells = [], 0
     try:
         for row in csv.reader(io.StringIO(text)):

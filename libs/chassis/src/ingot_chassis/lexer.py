@@ -26,8 +26,8 @@ class Question(msgspec.Struct, array_like=True):
 class Answer(msgspec.Struct, array_like=True):
     """Token types and texts. The types are Pygments' abbreviations in CSS classes.
 
-    ``tokens`` is None if there are none. ``seconds`` is the used CPU time, which includes the time to load
-    the lexer.
+    ``tokens`` is None if the text could not be tokenized. ``seconds`` is the used CPU time, which includes
+    the time to load the lexer.
     """
 
     tokens: list[tuple[str, str]] | None
@@ -45,7 +45,7 @@ class Lexer(CpuProcess):
         super().__init__("ingot_chassis.lexer_process")
 
     def tokens(self, text: str, *, language: str = "", file_name: str = "", seconds: float) -> Answer:
-        """Tokenize a text. Blocks for up to ``seconds``, and while a process starts.
+        """Tokenize a text. Blocks while the process starts, and while it tokenizes this text.
 
         Args:
             text: the code.
@@ -53,8 +53,8 @@ class Lexer(CpuProcess):
             file_name: the name of a file without folders, in place of a language.
             seconds: the limit of CPU time.
 
-        Raises LexerBusy. Returns no tokens for an unknown language, a failing lexer, and a text that takes
-        too long.
+        Raises LexerBusy if other texts keep the process busy for ``WAIT_SECONDS``. Returns no tokens for an
+        unknown language, a failing lexer, and a text that takes too long.
         """
         if seconds <= 0:
             return Answer(None, 0)

@@ -56,7 +56,7 @@ def _tokens(lexer: Any, text: str, end: float) -> list[tuple[str, str]] | None:
 
 @lru_cache(maxsize=MOST_NAMES)
 def _class_for_file(name: str) -> Any:
-    """Return the cached lexer for a file name.
+    """Return the lexer class for a file name from a cache; None for an unknown type.
 
     Finding it among all languages takes as long as tokenizing ten lines.
     """

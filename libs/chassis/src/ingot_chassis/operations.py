@@ -43,9 +43,9 @@ class TaskReport(msgspec.Struct, frozen=True):
 
 
 class DeadLetteredEvent(msgspec.Struct, frozen=True):
-    """A dead-lettered event.
+    """A dead-lettered event. ``error`` is the reason why it was not applied; empty if it was not sent.
 
-    ``error`` is the reason why it was not applied. ``size`` is in bytes, if it was too large to be sent.
+    ``size`` is in bytes if the event was too large to be sent, else 0.
     """
 
     id: str
@@ -81,7 +81,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobReports(msgspec.Struct, frozen=True):
-    """Jobs in one state, and the number of jobs per state."""
+    """Jobs in one state, and the number of jobs per state. Successful jobs are not counted."""
 
     counts: dict[str, int]
     jobs: list[JobReport]

@@ -79,7 +79,7 @@ class ServiceParts:
         )
 
     async def examine(self, *, repair: bool) -> list[str]:
-        """Return problems in the service's data, as lines for an operator."""
+        """Return problems in the service's data, as lines for an operator. ``repair``: also repair them."""
         return [line for examination in self.examinations for line in await examination(repair)]
 
     async def warm_up(self) -> None:
@@ -96,7 +96,7 @@ class ServiceParts:
                 )
 
     def wake_on(self, events: Iterable[type[msgspec.Struct]], waiting: asyncio.Event) -> None:
-        """Wake workers by events that other processes of this service may have committed.
+        """Set ``waiting`` at ``events``, which other processes of this service may have committed.
 
         On SQLite nothing is needed: its only process wakes its workers itself.
         """
@@ -118,7 +118,7 @@ class ServiceParts:
         return [*self.loops, *((task.name, task.run) for task in self.tasks)]
 
     def require_database(self) -> "Database":
-        """Return the database of a service that has one."""
+        """Return the database of a service that has one. Raises LookupError."""
         if self.database is None:
             raise LookupError(f"{self.name} has no database")
         return self.database
@@ -135,9 +135,10 @@ def assemble(
     subscriptions: "Subscriptions | None" = None,
     fetch_keys: FetchKeys | None = None,
 ) -> ServiceParts:
-    """Assemble the service ``name``: database and relay if it has tables, and peers at ``urls`` unless given.
+    """Assemble the service ``name``: with database and relay if it has tables, and with its peers.
 
-    ``fetch_keys`` fetches the keys of principals, by default from the peer identity. Raises SettingsError.
+    Without ``peers`` they are reached at ``urls``. ``fetch_keys`` fetches the keys of principals, by default
+    from the peer identity. Raises SettingsError, KeyUnreadable.
     """
     if not settings.private_key:
         raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/reference/settings.md"])

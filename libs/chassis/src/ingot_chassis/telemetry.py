@@ -206,12 +206,15 @@ def continue_span(name: str, traceparent: str | None, kind: SpanKind = SpanKind.
 
 
 def start_span(name: str, traceparent: str | None = None, kind: SpanKind = SpanKind.CLIENT) -> Span:
-    """Start a span that the caller must ``end``, below the current one or below ``traceparent``."""
+    """Start a span that the caller must ``end``, below the current span or below ``traceparent``."""
     return tracer.start_span(name, context=_context_of(traceparent), kind=kind)
 
 
 def client_span(name: Callable[[], str]) -> AbstractContextManager[object]:
-    """Return a span around a request to another process. Without recording, not even its name is built."""
+    """Return a span around a request to another process.
+
+    If spans are not recorded, ``name`` is not called.
+    """
     if not _Recording.on or not trace.get_current_span().is_recording():
         return _UNTRACED
     return tracer.start_as_current_span(name(), kind=SpanKind.CLIENT)

@@ -72,8 +72,8 @@ class any_of(Condition):  # noqa: N801 - written like the functions of SQL
 class any_of_few(any_of):  # noqa: N801 - written like the functions of SQL
     """True if ``column`` is in a list that is nearly always short. The column must have an index.
 
-    PostgreSQL plans the statement once, for a list of ten values. With ``any_of`` it would compare the cost
-    for each list with that plan, and plan again at each call.
+    PostgreSQL plans the statement once, for a list of ten values. With ``any_of`` it would plan the statement
+    again at each call, because the plan for a shorter list is cheaper.
     """
 
 
@@ -90,10 +90,10 @@ class _IsMatch(Condition):
 def has_trigrams(
     id_column: ColumnElement[int], table: str, text: str, *, of: str = ""
 ) -> ColumnElement[bool]:
-    """True if a row may contain ``text``, by SQLite's trigram index ``table``.
+    """Return a condition: a row may contain ``text``, by SQLite's trigram index ``table``.
 
-    ``of`` is the column to search; empty searches all columns. Also true for texts that are too short for the
-    index, or whose letters FTS5 may fold differently.
+    ``of`` is the column to search; empty searches all columns. The condition is also true for texts that are
+    too short for the index, or whose letters FTS5 may fold differently.
     """
     phrase = trigram_phrase(text, of=of)
     if phrase is None:
@@ -102,18 +102,18 @@ def has_trigrams(
 
 
 def has_phrase(id_column: ColumnElement[int], table: str, name: str) -> ColumnElement[bool]:
-    """True if a row may contain the phrase in the parameter ``name``, by SQLite's trigram index ``table``.
+    """Return a condition: a row may contain the phrase in the parameter ``name``, by SQLite's trigram index.
 
-    The phrase is a result of ``trigram_phrase``.
+    ``table`` is the index. The phrase is a result of ``trigram_phrase``.
     """
     return _IsMatch(id_column, literal_column(table), bindparam(name, type_=String))
 
 
 def by_index(ids: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
-    """Return the ids as a subquery with this name that SQLite does not flatten.
+    """Return the ids as a subquery ``name`` that SQLite does not flatten.
 
-    The planner does not know the text of a prepared statement. If it flattened the subquery, it could walk
-    the names in order and check each of them.
+    The planner does not know the searched text of a prepared statement. If it flattened the subquery, it
+    could walk the rows in order and check each row.
     """
     return ids.cte(name).prefix_with("MATERIALIZED", dialect="postgresql")
 

@@ -130,9 +130,9 @@ async def add_entry(tx: Tx, actor: Actor, action: str, subject: str, details: Ma
 async def list_entries(
     db: Executor, *, service: str, limit: int, before: str = "", actor: str = "", action: str = ""
 ) -> list[AuditEntry]:
-    """Return the latest entries with ids below ``before``.
+    """Return the latest ``limit`` entries, newest first.
 
-    Optional filters: the ``actor``, and a prefix of the ``action``.
+    Optional filters: ids below ``before``, the ``actor``, and a prefix of the ``action``.
     """
     of_actor = _entries.c.actor == actor if actor else true()
     newest = select(_entries.c.id).where(of_actor, _entries.c.id < before if before else true())

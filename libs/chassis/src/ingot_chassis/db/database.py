@@ -42,9 +42,9 @@ class ReadLease(Lease):
 
 
 class ExclusiveLock:
-    """A lock that this process may hold. It is true while the process holds the lock.
+    """A lock that this process may hold: true while the process holds the lock.
 
-    PostgreSQL may have closed the connection a moment ago.
+    PostgreSQL releases the lock when its connection is closed. The process may notice this a moment later.
     """
 
     __slots__ = ("_is_acquired", "_pooled")
@@ -126,8 +126,8 @@ class Database:
     async def run_alone(self, act: Callable[[Executor], Awaitable[_T]], *, repeats: bool = True) -> _T:
         """Run ``act``, a single prepared statement, as a transaction of its own without BEGIN and COMMIT.
 
-        It must not emit events. If it ``repeats``, it is retried when its connection is lost, because only
-        its response may have been lost.
+        ``act`` must not emit events. ``repeats``: run it again after a lost connection. It must then be
+        idempotent, because only its response may have been lost.
         """
         async with self._writers.connection() as pooled:
             writer = Reader(pooled, uses_drivers=self.uses_drivers)
@@ -144,8 +144,8 @@ class Database:
         """Try to take the lock ``name`` among all processes.
 
         Yields a true value to one holder, and a false value to all others. PostgreSQL uses an advisory lock
-        of a transaction, which is lost with its connection. A holder that runs long must check the yielded
-        value again: it becomes false. SQLite has one process.
+        of a transaction, which is lost with its connection. The yielded value then becomes false, so a holder
+        that runs long must check it again. SQLite has one process.
         """
         if self.is_sqlite:
             lock = self._exclusive.setdefault(name, asyncio.Lock())

@@ -102,7 +102,7 @@ def _current(connection: Connection) -> str | None:
 
 
 def _oldest_code(connection: Connection) -> str | None:
-    """Return the revision that the last migration stored; None before that table existed."""
+    """Return the oldest code that can use the database; None if no migration has stored it yet."""
     if not inspect(connection).has_table(OLDEST_CODE):
         return None
     return connection.execute(text("SELECT revision FROM oldest_code")).scalar()
@@ -127,7 +127,7 @@ def _upgrade(connection: Connection, scripts: Path) -> None:
 
 
 def _write_oldest_code(connection: Connection, revision: str) -> None:
-    """Store the revision and commit it with the first step, or earlier: some steps commit by themselves."""
+    """Store the revision before the first step, because some steps commit by themselves."""
     connection.execute(text("CREATE TABLE IF NOT EXISTS oldest_code (revision VARCHAR(32) NOT NULL)"))
     connection.execute(text("DELETE FROM oldest_code"))
     connection.execute(text("INSERT INTO oldest_code VALUES (:revision)"), {"revision": revision})
@@ -139,7 +139,7 @@ def _log_progress(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:
 
 
 def is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Return whether the service declares a table.
+    """Return whether Alembic compares an object of the database with the declared tables.
 
     Excludes tables of this module and SQLite's trigram tables.
     """

@@ -1,7 +1,7 @@
-"""Row counts without counting: triggers record the number of added or removed rows of each kind in a table.
+"""Row counts without counting: triggers record the number of added or removed rows of each kind.
 
-Such a table has an ``id``, the columns of a kind, and a ``number``. The sum of the numbers is exact at any
-time.
+The table of these records has an ``id``, the columns of a kind, and a ``number``. The sum of the numbers is
+exact at any time.
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ MOST_NOTES = 1_000
 
 
 async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
-    """Merge the recorded rows of each kind into one, if there are more than ``MOST_NOTES``.
+    """Merge the records of each kind into one, if there are more than ``MOST_NOTES``.
 
-    Return the number of merged rows; 0 if nothing was merged.
+    Return the number of merged records; 0 if nothing was merged. ``lock`` is the name of an advisory lock.
     """
     await tx.advisory_lock(lock)
     if await fetch_count(tx, select(notes.c.id).limit(MOST_NOTES + 1)) <= MOST_NOTES:
@@ -36,9 +36,10 @@ async def add_up(tx: Tx, notes: Table, *, lock: str) -> int:
 
 
 async def recount(tx: Tx, notes: Table, counted: Select[Any] | CompoundSelect[Any], *, lock: str) -> None:
-    """Replace all recorded rows by the rows of ``counted``.
+    """Replace all records by the rows of ``counted``.
 
-    ``counted`` has a row for each kind: its columns in order, and the number.
+    ``counted`` has a row for each kind: its columns in order, and the number. ``lock`` is the name of an
+    advisory lock.
     """
     await tx.advisory_lock(lock)
     statement = insert(tx, notes).from_select([*_kind(notes), "number"], counted)

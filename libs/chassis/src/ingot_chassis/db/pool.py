@@ -82,7 +82,10 @@ class PooledConnection:
         await self.connection.close()
 
     async def try_lock(self, number: int) -> bool:
-        """Try to take PostgreSQL's advisory lock ``number`` until the end of the current transaction."""
+        """Try to take PostgreSQL's advisory lock ``number`` until the end of the current transaction.
+
+        Return whether it was taken.
+        """
         driver = cast("Driver", self.driver)
         with _driver_call():
             return bool(await driver.fetchval("SELECT pg_try_advisory_xact_lock($1::bigint)", number))
@@ -194,7 +197,11 @@ class ConnectionPool:
         self._away_since = 0.0
 
     def connection(self) -> "Lease":
-        """Return a block with an exclusive connection. Raises Unavailable after a long wait."""
+        """Return a block with an exclusive connection.
+
+        The block begins with the wait for a connection. Raises Unavailable after ``WAIT_SECONDS``, and
+        DatabaseUnavailable.
+        """
         return Lease(self)
 
     async def open_ahead(self, count: int) -> None:
@@ -226,7 +233,7 @@ class ConnectionPool:
             self._slots.release()
 
     async def _drop(self, pooled: PooledConnection) -> None:
-        """Close the connection and all idle connections, because the server has closed them, too."""
+        """Close the connection. If the server had closed it, close all idle connections, too."""
         was_cut = pooled.is_cut()
         await pooled.drop()
         while was_cut and self._idle:
@@ -241,7 +248,11 @@ class ConnectionPool:
         return await PooledConnection.open(self._open)
 
     async def _open(self) -> AsyncConnection:
-        """Open a new connection. Raises DatabaseUnavailable after ``AWAY_SECONDS`` of retries."""
+        """Open a new connection.
+
+        Raises DatabaseUnavailable: after ``AWAY_SECONDS`` of retries, and at once for an error that is not an
+        outage.
+        """
         loop = asyncio.get_running_loop()
         while True:
             try:

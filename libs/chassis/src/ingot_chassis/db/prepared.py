@@ -74,9 +74,10 @@ class PreparedQuery(Generic[_R]):
     def __init__(self, statement: Select[Any], row_type: type[_R]) -> None:
         """Check the statement.
 
-        Raises ValueError for a column without a name, or with a type that needs conversion. Raises ValueError
-        for a value that one database rejects: a list of an ``IN``, a literal in the statement, or a type that
-        needs conversion. Raises TypeError for a column of ``row_type`` that ``statement`` does not select.
+        Raises ValueError for a column without a unique name, or with a type that needs conversion. Raises
+        ValueError for a value that one database rejects: a list of an ``IN``, a literal in the statement, or
+        a type that needs conversion. Raises TypeError for a column of ``row_type`` that ``statement`` does
+        not select.
         """
         _check_values(statement)
         names = []
@@ -93,7 +94,7 @@ class PreparedQuery(Generic[_R]):
         self._sqlite: SqliteStatement | None = None
 
     async def first(self, db: Executor, **values: Any) -> _R | None:
-        """Return the first row, or None. Raises KeyError for a missing value."""
+        """Return the first row, or None. Raises DBAPIError, and KeyError for a missing value."""
         driver = db.driver
         if driver is not None:
             try:
@@ -107,7 +108,7 @@ class PreparedQuery(Generic[_R]):
         return cast("_R | None", (await db.execute(self._statement, values)).first())
 
     async def all(self, db: Executor, **values: Any) -> Sequence[_R]:
-        """Return every row. Raises KeyError for a missing value."""
+        """Return every row. Raises DBAPIError, and KeyError for a missing value."""
         driver = db.driver
         if driver is not None:
             try:

@@ -18,7 +18,10 @@ _R = TypeVar("_R", bound=TotalRow)
 
 
 class PreparedPage(Generic[_R]):
-    """A list in a total order, whose values are all ``bindparam``s. Its rows are of ``row_type``."""
+    """A SELECT in a total order that is read by pages. Its values are all ``bindparam``s.
+
+    Its rows have the type ``row_type``.
+    """
 
     def __init__(
         self,

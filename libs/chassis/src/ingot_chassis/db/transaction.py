@@ -44,12 +44,12 @@ class Reader:
 
     @property
     def driver(self) -> "Driver | None":
-        """Return PostgreSQL's driver for direct use."""
+        """Return PostgreSQL's driver for direct use, or None."""
         return self._pooled.driver if self._uses_drivers else None
 
     @property
     def sqlite_driver(self) -> "SqliteDriver | None":
-        """Return SQLite's driver for direct use."""
+        """Return SQLite's driver for direct use, or None."""
         return self._pooled.sqlite_driver if self._uses_drivers else None
 
     @property
@@ -99,10 +99,10 @@ class Tx(Reader):
             await self.execute(lock, {"key": lock_number(name)})
 
     async def limit_lock_wait(self, seconds: float) -> None:
-        """Limit waits for a lock, because a transaction that holds many locks must give way to others.
+        """Let later statements fail if they wait for a lock longer than ``seconds``.
 
-        PostgreSQL ends a deadlock after a second, and may choose any transaction as the victim. SQLite runs
-        one transaction at a time.
+        A transaction that holds many locks must give way to others. PostgreSQL ends a deadlock after a
+        second, and may choose any transaction as the victim. SQLite runs one transaction at a time.
         """
         if self.dialect_name != "sqlite":
             await self.execute(

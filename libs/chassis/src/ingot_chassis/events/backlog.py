@@ -77,8 +77,8 @@ class Backlog:
     def postpone(self, key: str, *, counts: bool) -> None:
         """Retry the failed first event after a pause that doubles, up to 10 s.
 
-        ``counts`` False: the event did not cause the failure, so the failure does not count towards
-        dead-lettering it.
+        ``counts`` False: the event did not cause the failure. The pause is then at most 2 s, and the failure
+        does not count towards dead-lettering the event.
         """
         queue = self._queues[key]
         queue.failures += counts

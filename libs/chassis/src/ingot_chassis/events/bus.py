@@ -1,7 +1,8 @@
 """JetStream: transport of events between services. The database is the source of truth; a stream can be lost.
 
 One stream per service (``INGOT_<SERVICE>``), and one durable pull consumer per pair of consuming and emitting
-service. The first process that needs one creates it here, always with the same configuration.
+service. The first process that needs a stream or consumer creates it here, always with the same
+configuration.
 """
 
 import asyncio
@@ -153,9 +154,9 @@ class Bus:
     async def unacknowledged(self, consumer: ConsumerInfo, *, batch: int) -> AsyncGenerator[list[Msg]]:
         """Yield deliveries to ``consumer`` in order, from its first unacknowledged message on.
 
-        They include later messages that are acknowledged, and may include new ones. A separate consumer reads
-        them, because the durable one redelivers only after ``ack_wait``, and after newer messages. Raises
-        TimeoutError.
+        They include later messages that are acknowledged, and may include new messages. A separate consumer
+        reads them, because the durable consumer redelivers only after ``ack_wait``, and after newer messages.
+        Raises TimeoutError.
         """
         if not (consumer.num_ack_pending and consumer.ack_floor and consumer.delivered):
             return
@@ -184,7 +185,7 @@ class Bus:
                 await subscription.unsubscribe()
 
     async def largest_body(self) -> int:
-        """Return the maximum message size of nats-server in bytes. Raises BusUnavailable."""
+        """Return the maximum size of a message's body in bytes. Raises BusUnavailable."""
         await self.connect()
         return self._live().max_payload - HEADER_BYTES
 
@@ -222,8 +223,8 @@ class Bus:
     ) -> None:
         """Pass every message on ``topic`` to ``on_message``, at most once, in every replica.
 
-        This is for wake-ups and caches. Runs until cancelled. It subscribes again after each reconnect, and
-        then calls ``on_subscription``: messages before it may be lost.
+        This is for wake-ups and caches. Runs until cancelled, and subscribes again after each reconnect.
+        ``on_subscription`` is called after each subscription, because earlier messages may be lost.
         """
         while True:
             await self.connect()

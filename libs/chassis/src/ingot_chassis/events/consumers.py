@@ -9,7 +9,7 @@ A failed event is retried, and the later events of its key wait behind it, in or
 ``replay`` applies it later.
 
 JetStream numbers deliveries to all processes together. A gap in the numbers means that another process got
-some events: it has lost the lock, or is about to. Unacknowledged events are then applied first.
+some events, for example because it had just lost the lock. Unacknowledged events are then applied first.
 
 A tombstone stands for an event that its emitter could not send. It is counted and skipped.
 """
@@ -180,10 +180,11 @@ class Consumers:
         return [(f"{self._service} consumes {emitter}", consuming(emitter)) for emitter in self._emitters]
 
     async def consume(self, emitter: str) -> None:
-        """Fetch and apply events until an error; the supervisor restarts it with a new subscription.
+        """Fetch and apply events until an error.
 
-        Only one replica runs at a time, because two replicas could reorder the events of a key. A silent
-        subscription is checked, because nats-server forgets consumers when it loses its data folder.
+        The supervisor then restarts this loop with a new subscription. Only one process applies events at a
+        time, because two processes could reorder the events of a key. A silent subscription is checked,
+        because nats-server forgets consumers when it loses its data folder.
         """
         subscription = await self._bus.ensure_consumer(
             consumer=self._service, emitter=emitter, subjects=self._emitters[emitter]
@@ -211,7 +212,7 @@ class Consumers:
         """Apply unacknowledged events of other processes before newer events.
 
         JetStream redelivers them later, when the inbox already has them. If the other process is still
-        applying them, the inbox makes this process wait for its commit.
+        applying them, the inbox makes this process wait until the other process commits.
         """
         info = await feed.subscription.consumer_info()
         async with aclosing(self._bus.unacknowledged(info, batch=BATCH)) as batches:
@@ -305,7 +306,7 @@ class Consumers:
     async def _apply_or_give_up(self, envelope: Envelope, backlog: Backlog) -> bool:
         """Apply the first event of its key, or dead-letter it after too many failures.
 
-        Return False if it has to wait.
+        Return False if the event must be retried.
         """
         try:
             await self.apply(envelope)
@@ -324,7 +325,7 @@ class Consumers:
     async def apply(self, envelope: Envelope, *, dead_lettered: bool = False) -> bool:
         """Apply one event unless it is in the inbox. Return whether it was applied now.
 
-        ``dead_lettered``: apply it only if it was dead-lettered.
+        ``dead_lettered``: apply it only if it was dead-lettered. Raises the errors of the handler.
         """
         if not self._concerns(envelope):
             return False
@@ -338,7 +339,7 @@ class Consumers:
         return True
 
     def _concerns(self, envelope: Envelope) -> bool:
-        """Return whether this service applies the event."""
+        """Return whether this service applies the event. Count a tombstone."""
         if envelope.type not in self._handlers:
             return False
         if envelope.is_tombstone:
@@ -387,7 +388,7 @@ class Consumers:
         log.error("event dead-lettered", type=envelope.type, id=envelope.id, error=error)
 
     async def forget_old(self) -> None:
-        """Delete inbox rows that no redelivery can match: a week older than the oldest event that is kept.
+        """Delete inbox rows that no redelivery can match: older than the events that are kept, by a week.
 
         Rows with an error stay.
         """

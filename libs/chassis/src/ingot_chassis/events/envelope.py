@@ -15,8 +15,8 @@ _E = TypeVar("_E", bound=msgspec.Struct)
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """An event on the wire. ``data`` is the event. Events of one ``key`` are ordered.
 
-    ``seq`` grows with every event of its emitter. ``is_tombstone``: the event was too large to be sent.
-    ``data`` is null, and its emitter keeps the event.
+    ``seq`` grows with every event of its emitter. In a tombstone ``data`` is null: the event was too large to
+    be sent, and its emitter keeps it.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_type(cls: type[msgspec.Struct]) -> str:
-    """Return the type of an event class: its tag."""
+    """Return the type of an event class: its tag. Raises TypeError for a class without a tag."""
     tag = cls.__struct_config__.tag
     if not isinstance(tag, str):
         raise TypeError(f"{cls.__name__} has no string tag")
@@ -53,5 +53,8 @@ def decode_envelope(body: bytes) -> Envelope:
 
 
 def decode_event(envelope: Envelope, cls: type[_E]) -> _E:
-    """Decode the event in an envelope. Unknown fields are ignored, so emitters may add fields."""
+    """Decode the event in an envelope. Unknown fields are ignored, so emitters may add fields.
+
+    Raises msgspec.DecodeError.
+    """
     return msgspec.json.decode(envelope.data, type=cls)

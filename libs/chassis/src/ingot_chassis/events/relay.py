@@ -1,10 +1,11 @@
-"""The relay: sends events from the outbox to JetStream, in order. It starts over if a stream was lost.
+"""The relay: sends events from the outbox to JetStream, in order. If a stream was lost, it sends them again.
 
 Delivery is at least once: a batch that was published but not marked is published again. JetStream (by message
 id) and the consumers' inbox drop the duplicates. A process without background work has no relay: after each
-commit of events it signals the relays of other processes. An event that is too large for NATS is
-dead-lettered. A tombstone takes its place in the order of its key, and the row keeps the event. A metric
-counts it until an operator acts (``doctor``, docs/how-to/runbook.md).
+commit of events it signals the relays of other processes.
+
+An event that is too large for NATS is dead-lettered. A tombstone takes its place in the order of its key, and
+the row keeps the event. A metric counts it until an operator acts (``doctor``, docs/how-to/runbook.md).
 """
 
 import asyncio
@@ -109,7 +110,7 @@ class Relay:
         self._unsent, self._mark = _unsent(self._outbox), _mark(self._outbox)
 
     async def run(self) -> None:
-        """Relay events until cancelled."""
+        """Relay events until cancelled. Raises BusUnavailable."""
         while True:
             try:
                 pause = await self._send_until_quiet()
@@ -140,7 +141,10 @@ class Relay:
                 self._db.committed_events.set()
 
     async def step(self) -> int:
-        """Send one batch and return its length. Raises BusUnavailable; then no event is marked as sent."""
+        """Send one batch. Return its length, or 0 if another process holds the lock.
+
+        Raises BusUnavailable: then no event of the batch is marked as sent.
+        """
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0
 
@@ -268,10 +272,9 @@ def _mark(outbox: Table) -> PreparedWrite:
 
 
 def _message_id(row: OutboxRow) -> str:
-    """Return the message id.
+    """Return the message id: the event's id, or another id for a tombstone.
 
-    A tombstone has an id of its own. With the event's id JetStream would drop the event that is sent later as
-    a duplicate.
+    If a tombstone had the event's id, JetStream would drop the event as a duplicate when it is sent later.
     """
     return str(row.id) if row.payload is not None else f"{row.id}.tombstone"
 

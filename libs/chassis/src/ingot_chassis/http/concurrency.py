@@ -15,9 +15,9 @@ IPV6_NETWORK = 64
 
 
 def network_of(address: str) -> str:
-    """Return the address or, for IPv6, the network of one customer.
+    """Return the address or, for IPv6, the network of one customer (/64).
 
-    Other texts are returned unchanged.
+    An IPv4 address that is mapped to IPv6 becomes plain IPv4. Other texts are returned unchanged.
     """
     if ":" not in address:
         return address

@@ -1,6 +1,6 @@
 """Routes of a service with a database, for the gateway and web: audit log, dead-lettered events and jobs.
 
-Callers check for an administrator before they call these routes.
+The gateway and web check that their caller is an administrator before they call these routes.
 """
 
 from typing import Any

@@ -21,9 +21,9 @@ INERT = {
 
 
 class StoredFile(NamedTuple):
-    """A stored object with the name and type for its readers.
+    """A stored object with the name and type for its readers. ``size`` is in bytes.
 
-    ``inline``: browsers show it as ``media_type``.
+    ``inline``: browsers show it as ``media_type`` instead of saving it.
     """
 
     key: str
@@ -42,9 +42,10 @@ async def file_answer(
     cached_by: Literal["public", "private"],
     before_end: Callable[[], Awaitable[None]] | None = None,
 ) -> Response[Any]:
-    """Return the file, or the range that ``headers`` request. Raises RangeNotSatisfiable, ObjectLost.
+    """Return the file, or the range that ``headers`` request; 304 if the client already has the file.
 
-    ``before_end`` is awaited before the last bytes of the file are sent: once for each whole download.
+    ``before_end`` is awaited before the last bytes of the file are sent: once for each whole download. Raises
+    RangeNotSatisfiable, ObjectLost.
     """
     etag = f'"{file.sha256}"'
     answer_headers = INERT | {

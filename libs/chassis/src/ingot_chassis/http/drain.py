@@ -60,10 +60,7 @@ class DrainingServer(uvicorn.Server):
         self._handover_seconds, self._handover_limit_seconds = handover_seconds, handover_limit_seconds
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish running requests, and answer new ones in parallel.
-
-        New requests are answered, because no other process may be up yet.
-        """
+        """Finish running requests, and answer new requests in parallel: no other process may be up yet."""
         loop, state = asyncio.get_running_loop(), self.server_state
         ports = [listener.getsockname()[1] for listener in sockets or []]
         state.draining, state.last_request = True, loop.time()

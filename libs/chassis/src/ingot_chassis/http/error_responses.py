@@ -165,7 +165,7 @@ def _failing(service: str, translations: Translations, render: Callable[..., Res
 
 
 def _field_error(item: dict[str, Any]) -> FieldError:
-    """Parse one message of msgspec into a field error: the path of the field is part of its text."""
+    """Parse a message of msgspec into a field error. The message contains the path of the field."""
     text = str(item.get("message", ""))
     path = _PATH.search(text)
     field = str(item.get("key", ""))

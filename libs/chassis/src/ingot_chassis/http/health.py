@@ -17,7 +17,7 @@ async def livez() -> str:
 
 @get("/readyz", policy=policy.anyone(), include_in_schema=False)
 async def readyz(state: State) -> Response[str]:
-    """Return 200 if the service's own database responds.
+    """Return 200 if the service's own database and its other checks succeed, else 503 with the reasons.
 
     Other services are not checked, because their failures would spread.
     """

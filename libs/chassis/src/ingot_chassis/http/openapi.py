@@ -38,7 +38,7 @@ def response_spec(
 ) -> ResponseSpec:
     """Return a further response of a route, for its ``responses``.
 
-    It has no example: Litestar generates random ones with pydantic, which no service has.
+    It has no example, because Litestar generates random examples with pydantic, which no service has.
     """
     return ResponseSpec(body, generate_examples=False, description=description, media_type=media_type)
 
@@ -46,8 +46,8 @@ def response_spec(
 class TextForms(NamedTuple):
     """The ``text_forms`` of a GET route that also returns text: at its path plus a dot and one of ``forms``.
 
-    Clients see the text as a separate operation. A route cannot express it, because a path parameter ends at
-    a slash. ``query`` names parameters of the route that only the text has.
+    Clients see the text as a separate operation. No route can have this path, because a path parameter ends
+    at a slash. ``query`` names parameters of the route that only the text has.
     """
 
     operation_id: str
@@ -75,7 +75,7 @@ async def list_operations(request: ApiRequest) -> dict[str, list[str]]:
 def operation_ids(app: Litestar) -> dict[str, list[str]]:
     """Return the operation ids of ``app``, by path.
 
-    It takes a hundredth of the time of building the description.
+    This takes a hundredth of the time of building the description.
     """
     ids: dict[str, list[str]] = defaultdict(list)
     for route, handler in _handlers(app):

@@ -24,7 +24,8 @@ class Page(msgspec.Struct, frozen=True):
     def of(cls, query: Mapping[str, str], default_limit: int) -> "Page":
         """Read ``page`` and ``limit`` from the query.
 
-        The default replaces a missing value, a value below 1, and other text.
+        The default replaces a missing value, a value below 1, and other text. Larger values than ``MAX_PAGE``
+        and ``MAX_LIMIT`` are reduced to these limits.
         """
         number = _positive(query.get("page"), 1)
         limit = _positive(query.get("limit"), default_limit)
@@ -34,7 +35,7 @@ class Page(msgspec.Struct, frozen=True):
 def page_headers(page: Page, total: int, *, url: str, query: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the headers of a page of ``total`` visible rows. ``url`` is absolute.
 
-    The headers' URLs keep the other parameters of ``query``.
+    The headers' URLs keep the other parameters of ``query``, except credentials.
     """
     last = max(1, -(-total // page.limit))
     others = [(key, value) for key, value in query if key not in ("page", "limit", "token", "access_token")]

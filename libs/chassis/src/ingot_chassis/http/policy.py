@@ -29,7 +29,10 @@ Raises NotFound, Denied or Unauthenticated. ``connection.scope["principal"]`` is
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The policy of a route. ``scope`` is required of a token, ``level`` is passed to ``decide``."""
+    """The policy of a route. ``scope`` is required of a token, ``level`` is passed to ``decide``.
+
+    ``services`` are the services that may call the route if ``caller`` is "service".
+    """
 
     caller: Caller
     scope: str = ""
@@ -47,7 +50,7 @@ def signed_in(scope: str) -> Policy:
 
 
 def basic() -> Policy:
-    """Allow only passwords: for routes that create credentials."""
+    """Policy for callers that gave a password: for routes that create credentials."""
     return Policy("basic")
 
 
@@ -68,7 +71,8 @@ def services(*names: str) -> Policy:
 async def enforce(connection: Connection, handler: BaseRouteHandler) -> None:
     """Enforce the policies of routes. Every service app has this guard.
 
-    Sets ``scope["principal"]``, and ``scope["resource"]`` to the result of a resource policy.
+    Sets ``scope["principal"]``, and ``scope["resource"]`` to the result of a resource policy. Raises
+    NotFound, Invalid, Unauthenticated, Denied.
     """
     policy: Policy | None = handler.opt.get("policy")
     if policy is None or (policy.caller == "resource" and policy.decide is None):

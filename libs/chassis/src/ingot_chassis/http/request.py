@@ -31,7 +31,7 @@ _EMPTY_PARAMETER = re.compile(rb"(?:^|(?<=&))[^&=]*=(?:&|$)")
 
 
 def header_of(scope: Scope, name: str) -> str | None:
-    """Return one header of a request.
+    """Return one header of a request, or None. ``name`` is in lower case.
 
     The framework would build an object of all headers, which costs as much as all other guards.
     """
@@ -74,7 +74,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
     @property
     def principal_token(self) -> str:
-        """Return the caller's signed principal token, for calls to a peer."""
+        """Return the caller's signed principal token, for calls to a peer; empty if anonymous."""
         return header_of(self.scope, PRINCIPAL_HEADER) or ""
 
     @property
@@ -95,7 +95,10 @@ class ApiRequest(Request[Any, Any, Any]):
         return page_headers(page, total, url=url, query=list(self.query_params.multi_items()))
 
     def moved(self, **names: str) -> Moved:
-        """Return the error for a path parameter that has another value now, with the new URL."""
+        """Return the error that redirects to this URL with new values of path parameters.
+
+        ``names`` has the new values by name.
+        """
         template = self.scope["path_template"].split("/")
         path = self.scope["path"].split("/")
         for name, value in names.items():

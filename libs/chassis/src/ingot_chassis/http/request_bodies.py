@@ -1,4 +1,4 @@
-"""Request bodies in the API description that handlers read as streams, not as parameters."""
+"""The API description of request bodies that handlers read as streams, not as parameters."""
 
 from dataclasses import dataclass
 

@@ -105,8 +105,8 @@ async def serve_app(
     """Serve ``app`` until SIGTERM or SIGINT, hand over, and drain.
 
     The handover ends when no request has arrived for ``handover_seconds``, or after
-    ``handover_limit_seconds``. Running requests then have ``drain_seconds``. New requests are answered until
-    they are finished. The request line and headers may have ``max_header_bytes`` together and take
+    ``handover_limit_seconds``. Running requests then have ``drain_seconds``. Until they are finished, new
+    requests are answered, too. The request line and headers may have ``max_header_bytes`` together and take
     ``header_seconds``.
     """
     config = uvicorn.Config(

@@ -24,7 +24,7 @@ _FormEvents = AsyncGenerator[MultipartSegment | bytes | None, None]
 class UploadedFile(NamedTuple):
     """An uploaded file. ``name`` comes from the client and may be empty.
 
-    ``chunks`` raise BadRequest when the body ends too early.
+    ``chunks`` raise BadRequest if the body ends too early or the form has more than one file.
     """
 
     name: str
@@ -79,7 +79,7 @@ async def _begin_of(events: _FormEvents, field: str) -> str:
 
 
 async def _until_end(events: _FormEvents) -> AsyncGenerator[bytes, None]:
-    """Yield the bytes of the current field.
+    """Yield the bytes of the current field. Raises BadRequest.
 
     Then read the rest of the body. Some clients read the response only after they have sent everything.
     """

@@ -91,7 +91,7 @@ class LeaseLost(Exception):
 
 
 class Job(msgspec.Struct):
-    """A claimed job. ``attempts`` includes this one. ``fence`` proves the claim.
+    """A claimed job. ``attempts`` includes the current attempt. ``fence`` proves the claim.
 
     ``ended``: ``finish`` is committed.
     """
@@ -131,9 +131,9 @@ class Jobs:
     async def add(
         self, tx: Tx, kind: str, key: str | int, payload: msgspec.Struct, *, run_at: datetime | None = None
     ) -> bool:
-        """Add a job, unless a job of that kind and key exists. A finished job of that key is restarted.
+        """Add a job, unless a job of that kind and key waits or runs.
 
-        Return whether the job is new or restarted.
+        An ended job is restarted with this payload. Return whether the job is new or restarted.
         """
         carrier: dict[str, str] = {}
         trace_context.inject(carrier)
@@ -156,7 +156,7 @@ class Jobs:
     ) -> None:
         """Schedule a job at a time, or now.
 
-        A waiting job gets this payload and time. If the job is running, nothing changes. Otherwise it is
+        A waiting job gets this payload and time. If the job is running, nothing changes. Otherwise the job is
         added.
         """
         table = self.table
@@ -168,7 +168,10 @@ class Jobs:
             self._wake(tx, kind, at)
 
     async def seconds_until_due(self, kinds: list[str]) -> float:
-        """Return the seconds until a job of ``kinds`` is due: 0 if one is due, and at most ``LOOK_AHEAD``."""
+        """Return the seconds until a job of ``kinds`` is due, or its lease expires.
+
+        The result is 0 if a job is due now, and at most ``LOOK_AHEAD``.
+        """
         moment = now()
         async with self.database.read() as db:
             row = await self._statements.next.first(db, kinds=kinds, until=moment + LOOK_AHEAD)

@@ -22,7 +22,7 @@ FIRST_POLL, LONGEST_POLL = 0.02, 0.5
 
 
 async def supervise(name: str, loop: Loop) -> None:
-    """Run ``loop`` forever. A failed loop is restarted after 0.1 s at first and after 2 s at most."""
+    """Run ``loop`` until it ends. A failed loop is restarted after 0.1 s at first and after 2 s at most."""
     pause = FIRST_PAUSE
     clock = asyncio.get_running_loop()
     while True:

@@ -28,7 +28,7 @@ class PeriodicTask:
         self._next_at: datetime | None = None
 
     async def run(self) -> None:
-        """Repeat the task until cancelled."""
+        """Repeat the task until cancelled, or until it fails."""
         while True:
             await self.run_now()
             self._next_at = now() + self.every

@@ -29,7 +29,10 @@ class _JobRow(TypedRow):
 
 
 async def list_jobs(database: Database, state: JobState, limit: int) -> JobReports:
-    """Return the first ``limit`` jobs in this state, by due time, and the number of jobs per state."""
+    """Return the first ``limit`` jobs in this state, by due time, and the number of jobs per state.
+
+    Successful jobs are not counted.
+    """
     table = database.metadata.tables["job"]
     counts = select(table.c.state, func.count().label("count")).group_by(table.c.state)
     columns = (table.c[name] for name in _JobRow.__annotations__)

@@ -155,7 +155,7 @@ class Workers:
 def _recording_end(job: Job) -> Iterator[None]:
     """Log errors in the block, which records a job's outcome.
 
-    The lease then expires, and the job is claimed again.
+    After an error the lease expires, and the job is claimed again.
     """
     try:
         yield

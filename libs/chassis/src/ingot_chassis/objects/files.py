@@ -39,7 +39,10 @@ class FreeObjects(msgspec.Struct, frozen=True):
 
 
 class FileLimits(msgspec.Struct, frozen=True):
-    """Limits of uploads, and of files per object. Without ``endings`` of names all types are allowed."""
+    """Limits of uploads: bytes of a file, and ``most`` files per object.
+
+    If ``endings`` of names is empty, all types are allowed.
+    """
 
     max_bytes: int
     most: int
@@ -93,7 +96,7 @@ class StoredFiles:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self, older_than: timedelta = ORPHAN_AGE) -> None:
-        """Delete objects without a row that are older than ``older_than``.
+        """Delete objects without a row that are older than ``older_than``, and unfinished files of that age.
 
         Such objects remain if the process died before it added the row. They also remain if the row was
         deleted together with its parent.

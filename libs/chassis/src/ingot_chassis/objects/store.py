@@ -146,16 +146,16 @@ class ObjectStore:
     async def close(self) -> None:
         """Wait until the library's threads have finished their work.
 
-        A thread that returns a result during the interpreter's exit would abort it
+        A thread that returns a result during the interpreter's exit would abort the process
         (PyO3/pyo3-async-runtimes#90).
         """
         await asyncio.sleep(EXIT_SECONDS)
 
 
 def _valid(key: str) -> str:
-    """Return the key.
+    """Return the key. Raises ValueError for a key that does not match ``_KEY``.
 
-    Raises ValueError for a key with other characters, because it could escape from the folder.
+    A key with other characters could escape from the folder.
     """
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} cannot be the key of an object")

@@ -68,7 +68,7 @@ class Transfer:
             await self._offer(part)
 
     async def _offer(self, part: bytes | None) -> None:
-        """Pass ``part`` to the iterator, unless the library has already ended."""
+        """Pass ``part`` to the iterator. If the library has already ended, raise its error for a ``part``."""
         offer = asyncio.ensure_future(self._parts.put(part))
         await asyncio.wait({offer, self._sending}, return_when=asyncio.FIRST_COMPLETED)
         if not offer.done():

@@ -72,7 +72,7 @@ class Peer:
         principal: str = "",
         timeout: float = TIMEOUT,  # noqa: ASYNC109
     ) -> PeerAnswer:
-        """Send one call. Return a 2xx response, or raise the error for any other response."""
+        """Send one call and return its 2xx response. Raises the peer's ApiError, or Unavailable."""
         headers = {
             SERVICE_HEADER: self._identity.token(self.name),
             "content-type": "application/json",

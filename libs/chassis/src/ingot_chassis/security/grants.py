@@ -50,7 +50,7 @@ class GrantCache(Generic[_K, _V]):
         return None if self._is_revoked(grant) else grant.value
 
     def put(self, key: _K, value: _V, *, since: float, holder: Hashable = None) -> None:
-        """Cache ``value``. ``since`` is the time of the request for it, not of the response.
+        """Cache ``value``. ``since`` is the time at which it was requested, not the time of the response.
 
         ``holder`` is the owner of the grant and the key of ``drop_holder``.
         """

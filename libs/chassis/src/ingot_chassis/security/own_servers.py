@@ -57,9 +57,9 @@ def read_servers(entries: Sequence[str], setting: str) -> list[Server]:
 def own_servers(
     settings: ServiceSettings, peers: Sequence[str], urls: Sequence[str] | None, named: Sequence[Server]
 ) -> "OwnServers":
-    """Return Ingot's own servers and the operator's ``named`` ones.
+    """Return Ingot's own servers and the operator's ``named`` servers.
 
-    Ingot's own servers are at ``urls``. If it is None, they are taken from the settings and ``peers``.
+    ``urls`` are the URLs of Ingot's own servers. None takes them from the settings and ``peers``.
     """
     if urls is None:
         metrics_port = settings.metrics_port or settings.port + METRICS_DISTANCE
@@ -93,7 +93,7 @@ class OwnServers:
         self._addresses: dict[Server, tuple[float, set[Address]]] = {}
 
     async def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
-        """Return the reason why requests to ``host`` are denied; empty if it is none of these servers."""
+        """Return the reason why requests to ``host`` are denied; empty if it is none of Ingot's servers."""
         at_port = [server for server in self._servers if server.port == port]
         targets = {unmapped(ipaddress.ip_address(address)) for address in addresses} if at_port else set()
         for server in at_port:
@@ -106,7 +106,10 @@ class OwnServers:
         return bool(own & targets) or (any(map(_is_local, own)) and any(map(_is_local, targets)))
 
     async def _addresses_of(self, server: Server) -> set[Address]:
-        """Return the addresses from a lookup within ``FRESH_SECONDS``, or from the last successful one."""
+        """Return the addresses of a server; empty if it was never resolved.
+
+        A lookup is used for ``FRESH_SECONDS``, and longer if the next lookup fails.
+        """
         read_at, addresses = self._addresses.get(server, (0.0, set()))
         if addresses and self._clock() - read_at < FRESH_SECONDS:
             return addresses

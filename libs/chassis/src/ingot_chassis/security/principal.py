@@ -33,7 +33,8 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``everywhere`` is the combined permission of the user's teams with all repositories of the organization,
     or empty. A permission is read, write, admin, owner or none. Any other text has a level for each unit of a
-    repository. ``creates``: a team lets the user create repositories there. Owners need neither field.
+    repository. ``creates``: a team lets the user create repositories there. For owners the other fields do
+    not matter.
     """
 
     owner: bool = False
@@ -102,7 +103,7 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
         return self if public and self.public_only else self.unidentified()
 
     def unidentified(self) -> "Principal":
-        """Return the principal that acts without the caller's account, where a token does not reach.
+        """Return the principal without the caller's account, for resources that a token does not reach.
 
         It reads what every caller may read. For a restricted account this is nothing.
         """
@@ -116,7 +117,7 @@ _READS_NOTHING = Principal(granted_only=True)
 def sign_principal(
     principal: Principal, key: SigningKey, *, audience: list[str], lifetime: int = LIFETIME
 ) -> str:
-    """Return the principal token of identity: a signed JWT."""
+    """Return the principal token of identity: a signed JWT that is valid for ``lifetime`` seconds."""
     issued = int(time.time())
     return key.sign(
         {
@@ -163,8 +164,8 @@ class PrincipalVerifier:
     async def fetch_keys(self) -> None:
         """Fetch the keys, once for all callers that wait for them.
 
-        Raises the errors of the request to identity. This does not delay the next fetch: an unknown key is
-        requested at once.
+        Raises the errors of the request to identity. This fetch does not delay the next fetch for an unknown
+        key.
         """
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch_keys(), name="keys of principals")

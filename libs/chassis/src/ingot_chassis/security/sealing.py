@@ -44,7 +44,10 @@ class Seal:
         return self._fernet.encrypt(secret.encode()) if secret else None
 
     def open(self, sealed: bytes | None, *, seconds: int | None = None) -> str:
-        """Decrypt a secret. Raises Unreadable, also if it was encrypted more than ``seconds`` ago."""
+        """Decrypt a secret; None is an empty secret.
+
+        Raises Unreadable, also if the secret was encrypted more than ``seconds`` ago.
+        """
         if sealed is None:
             return ""
         try:

@@ -121,7 +121,10 @@ def _checked(blob: bytes, declared: str) -> str:
 
 
 def _check_key(key_type: str, fields: list[bytes]) -> None:
-    """Parse the key and encode it again, because another encoding would have another fingerprint."""
+    """Parse the key and encode it again, because another encoding would have another fingerprint.
+
+    Raises _Refused, and ValueError for a text that is no key.
+    """
     if key_type.startswith("ecdsa") and key_type.rpartition("-")[2].encode() != fields[0]:
         raise _Refused("names another curve than its type")
     written = b"".join(len(field).to_bytes(4) + field for field in [key_type.encode(), *fields])
