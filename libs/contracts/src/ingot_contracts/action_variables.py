@@ -38,5 +38,5 @@ class EditActionVariable(CreateActionVariable, kw_only=True):
 
 
 def variable_name(text: str) -> str:
-    """Return the name in its stored form, in capital letters; empty if a variable may not have it."""
+    """Return the name in its stored form, in capital letters; empty if no variable may have this name."""
     return text.upper() if _NAME.fullmatch(text) else ""

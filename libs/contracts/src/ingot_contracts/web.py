@@ -50,7 +50,7 @@ class Appearance(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Appearance":
-        """Return the appearance in a cookie or header. Unknown values are ignored."""
+        """Return the appearance in a cookie or header. Other texts and unknown values mean the default."""
         parts = text.split(".")
         return cls.of(*parts) if len(parts) == len(cls.__struct_fields__) else cls()
 

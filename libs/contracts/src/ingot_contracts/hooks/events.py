@@ -19,7 +19,7 @@ class HookDeactivated(msgspec.Struct, frozen=True, kw_only=True, tag="hooks.hook
     """A hook was switched off because of its endpoint or a lost permission, not by a person.
 
     The hook belongs to a repository or an account. Without either it belongs to the server. ``host`` is the
-    host of its endpoint, whose URL may contain a secret.
+    host of its endpoint. The URL is omitted, because it may contain a secret.
     """
 
     hook_id: int

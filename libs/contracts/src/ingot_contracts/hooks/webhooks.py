@@ -1,7 +1,7 @@
 """Payloads of webhooks, with fields in the order that receivers expect, and the table of all events of hooks.
 
-A new kind is a row in `FAMILIES` or `PARTS`. hooks reads them, web builds the checkboxes of its form from
-them, and ``docs/webhooks.md`` is generated from them.
+A new kind is a row in `FAMILIES` or `PARTS`. hooks reads these tables, web builds the checkboxes of its form
+from them, and ``docs/webhooks.md`` is generated from them.
 """
 
 from datetime import datetime
@@ -125,7 +125,7 @@ class IssueCommentPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewText(msgspec.Struct, frozen=True, kw_only=True):
-    """The text of a review. ``type`` is the part of ``pull_request_review``."""
+    """The text of a review. ``type`` is the name of a `Part`, such as ``pull_request_review_approved``."""
 
     type: str
     content: str
@@ -220,7 +220,7 @@ Payload = (
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of events of hooks. Hooks subscribe to its ``name``, and ``X-Gitea-Event`` contains it.
+    """A family of events of hooks. Hooks subscribe to its ``name``, which is also sent in ``X-Gitea-Event``.
 
     ``when`` completes the sentence "sent when …" in the docs. ``label`` is the label of its checkbox in web's
     form, at position ``box``. ``events`` are the service events that hooks announces as this family, with
@@ -238,9 +238,9 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the family ``of``, or of a larger part. Hooks may subscribe to a part alone.
 
-    ``actions`` are the actions of the family that belong to the part. ``review`` is the state of the
-    submitted review that it announces, and ``header`` the ``X-Gitea-Event`` that replaces the family. Without
-    ``label`` it has no checkbox.
+    ``actions`` are the actions of the family that belong to the part. ``review``: the part announces
+    submitted reviews with this state. ``header`` then replaces the name of the family in ``X-Gitea-Event``.
+    Without ``label`` the part has no checkbox.
     """
 
     name: str

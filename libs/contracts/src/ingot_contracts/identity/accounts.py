@@ -124,10 +124,11 @@ class NewOrganization(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """PUT /internal/repositories/{id}: the owner of a repository, sent before any event about it.
+    """PUT /internal/repositories/{id}: the owner of a repository that is created or transferred.
 
-    Sent while a repository is created or transferred. ``before`` is the id of the former owner; 0 for a new
-    repository. DELETE reports that the repository was deleted. It is sent before the event, too.
+    ``before`` is the id of the former owner; 0 for a new repository. DELETE reports that the repository was
+    deleted. Events about the repository repeat the owner, so identity may get them before a call or without
+    it.
     """
 
     owner_id: int

@@ -25,9 +25,9 @@ class FindSignatureKeys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignatureKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's signing key. ``id`` repeats the requested id.
+    """A user's signing key. ``id`` is the key id or fingerprint from the request.
 
-    ``certificate`` is the OpenPGP key that contains it.
+    ``certificate`` is the OpenPGP key that contains the key or subkey ``id``; empty for an SSH key.
 
     ``addresses`` are e-mail addresses of the owner, in lower case. The key verifies commits with these
     addresses.
@@ -42,10 +42,10 @@ class SignatureKey(msgspec.Struct, frozen=True, kw_only=True):
 class Authenticate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """POST /internal/authenticate: a credential. ``token``, or ``name`` with ``password``, or ``session``.
 
-    ``password`` may be a token too, as git clients send it. ``code`` belongs to the second factor.
-    ``session`` is the secret in the cookie of a browser. ``address`` is the address of the client, for
-    throttling guesses. ``proxy_user`` is the user whom a reverse proxy names. A session of another account is
-    then invalid.
+    ``password`` may be a token too, as git clients send it. ``code`` is the code of the second factor.
+    ``session`` is the secret in the cookie of a browser. ``sudo`` is the user that an administrator acts as.
+    ``address`` is the address of the client, for throttling guesses. ``proxy_user`` is the user whom a
+    reverse proxy names. A session of another account is then invalid.
     """
 
     token: str = ""
@@ -93,8 +93,8 @@ class Authenticated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     ``needs_code``: name and password are correct, but the code of the second factor is missing or wrong.
     ``needs_second_factor``: name and password, or the session, are correct, but the site requires a second
-    factor and the account has none. Such a session sets one up. ``appearance`` is the ``Appearance`` of pages
-    that the account prefers.
+    factor and the account has none. With such a session the user can only set one up. ``appearance`` is the
+    ``Appearance`` of pages that the account prefers.
     """
 
     principal_token: str = msgspec.field(name="statement")

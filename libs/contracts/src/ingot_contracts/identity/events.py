@@ -37,7 +37,7 @@ class OrganizationDeleted(msgspec.Struct, frozen=True, kw_only=True, tag="identi
 
 
 class MembershipChanged(msgspec.Struct, frozen=True, kw_only=True, tag="identity.membership.changed.v1"):
-    """A user joined or left an organization or its teams. ``member`` False: the user left.
+    """A user joined or left an organization or its teams. ``member`` False: the user left the organization.
 
     ``teams`` are the ids of the teams the user is now in.
     """

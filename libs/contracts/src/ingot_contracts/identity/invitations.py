@@ -35,7 +35,10 @@ class Invitations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InviteToRepository(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /internal/repositories/{id}/invitations: a new invitation. The inviter may add collaborators."""
+    """POST /internal/repositories/{id}/invitations: a new invitation.
+
+    repos has checked that the inviter may add collaborators.
+    """
 
     email: Name
     permission: Name
@@ -61,10 +64,10 @@ class LinkedInvitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InvitationCode(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret of a link. Its acceptance ends the invitation.
+    """The secret of an invitation's link. The invitation ends when it is accepted.
 
-    web sends it to ``POST /internal/team-invitations``, or to ``POST /internal/invitations`` of repos, for
-    the caller of the request. repos sends it to ``POST /internal/repository-invitations``.
+    web sends the secret to ``POST /internal/team-invitations``, or to ``POST /internal/invitations`` of
+    repos, for the caller of the request. repos sends it to ``POST /internal/repository-invitations``.
     """
 
     code: Name

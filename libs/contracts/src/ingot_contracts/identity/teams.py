@@ -50,7 +50,9 @@ class ImportTeam(msgspec.Struct, frozen=True, kw_only=True):
     the permission admin or owner.
 
     ``is_new``: the import has created the organization. In an existing organization no team gets all
-    repositories or may create some, and the owners stay. If it is private, only its members join teams.
+    repositories or may create repositories, and the owners stay. If the organization is private, only its
+    members join teams.
+
     ``addresses`` has the addresses by which members were found. A user who has not confirmed this address
     does not join. ``requested_by`` is the administrator who imports, for the audit log; 0 from an older
     release.

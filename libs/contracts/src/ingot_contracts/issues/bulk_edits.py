@@ -44,12 +44,12 @@ class EditIssues(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_write_access(self) -> bool:
-        """True if it changes more than the state, which authors may change as well."""
+        """True if the request changes more than the state, which authors may change without write access."""
         return not (self.milestone is None and self.labels is None and self.assignees is None)
 
 
 class EditOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome for one issue. ``refusal`` is the reason of a refusal; it is empty if there was none.
+    """The outcome for one issue. ``refusal`` is the reason why the issue was not changed, or empty.
 
     Without a refusal, ``changed`` is False for an issue that had these values already.
     """

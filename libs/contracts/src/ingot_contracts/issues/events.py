@@ -205,7 +205,7 @@ class IssuesForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="issues.rep
 
 
 class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.people.notified.v1"):
-    """People have a new notification. Texts and access are read when it is sent."""
+    """People have a new notification. Texts and access are read when the notification is sent."""
 
     repository_id: int
     issue_id: int
@@ -216,7 +216,7 @@ class PeopleNotified(msgspec.Struct, frozen=True, kw_only=True, tag="issues.peop
 class ChecksFailed(msgspec.Struct, frozen=True, kw_only=True, tag="issues.checks.failed.v1"):
     """A check of the head of a pull request has failed.
 
-    ``author_id`` is the author, who has not unsubscribed.
+    ``author_id`` is the author of the pull request, who is subscribed to it.
     """
 
     repository_id: int

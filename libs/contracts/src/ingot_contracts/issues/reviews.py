@@ -19,8 +19,8 @@ ReviewStateName = Literal["APPROVED", "PENDING", "COMMENT", "REQUEST_CHANGES", "
 class PullReview(msgspec.Struct, frozen=True, kw_only=True):
     """A review or, in the state REQUEST_REVIEW, a request for a review from a user or a team.
 
-    ``official``: it counts by the current rule of the base branch. ``stale``: the pull request has changed
-    since.
+    ``official``: the review counts by the current rule of the base branch. ``stale``: the pull request has
+    changed since the review.
     """
 
     id: int

@@ -36,7 +36,7 @@ class ConflictPart(msgspec.Struct, frozen=True, kw_only=True):
 class ConflictedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file in conflict. ``deleted`` is the side that deleted it, ours or theirs; empty if both have it.
 
-    ``obstacle`` is the reason why it cannot be resolved on a page; it then has no parts.
+    ``obstacle`` is the reason why the conflict cannot be resolved on a page. The file then has no parts.
     """
 
     path: str
@@ -48,7 +48,7 @@ class ConflictedFile(msgspec.Struct, frozen=True, kw_only=True):
 class Conflicts(msgspec.Struct, frozen=True, kw_only=True):
     """Files in conflict. Ours is the head branch, theirs the base branch. Without files the merge is clean.
 
-    ``obstacle`` is the reason why they cannot be resolved on a page.
+    ``obstacle`` is the reason why the conflicts cannot be resolved on a page.
     """
 
     head_sha: str

@@ -134,7 +134,7 @@ class AccessChanged(msgspec.Struct, frozen=True, kw_only=True, tag="repos.access
 
 
 class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.received.v1"):
-    """One ref moved. 40 zeros: ``before`` for a new ref, ``after`` for a deleted one.
+    """One ref moved. ``before`` is 40 zeros for a new ref, ``after`` for a deleted ref.
 
     ``commits`` are the latest ``EVENT_COMMITS`` of ``total_commits``, latest first. ``head_commit`` is the
     commit that the ref is at, unless it is the first of ``commits``. ``merged_pull`` is the number of the
@@ -162,7 +162,7 @@ class PushReceived(msgspec.Struct, frozen=True, kw_only=True, tag="repos.push.re
 
 
 class CommitsProposed(msgspec.Struct, frozen=True, kw_only=True, tag="repos.commits.proposed.v1"):
-    """Commits were pushed to ``refs/for/``: issues opens a pull request, or updates the open one.
+    """Commits were pushed to ``refs/for/``: issues opens a pull request, or updates the open pull request.
 
     ``head`` is the name of the head in requests about pull requests (see ``comparisons.proposal_head``).
     ``title`` and ``body`` are empty unless the push sets them. ``message`` is the message of the last commit,

@@ -24,9 +24,9 @@ class ExportedPull(ImportedPull, frozen=True, kw_only=True):
 class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
 
-    ``following`` is the cursor of the next page; empty after the last one. People of this server have only
-    their ``account_id``. People of a former source have its name and their id there. ``is_too_large``: repos
-    rejected the page for its size. Such a page has no objects, and the export fails.
+    ``following`` is the cursor of the next page; empty after the last page. People of this server have only
+    their ``account_id``. People of a former source have their name and id at that source. ``is_too_large``:
+    repos rejected the page for its size. Such a page has no objects, and the export fails.
     """
 
     name: str

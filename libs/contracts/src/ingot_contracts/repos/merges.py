@@ -22,11 +22,11 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     ``?user={id}`` merges as that user, for a scheduled merge. ``&restricted=true``: the merge was scheduled
     with a restricted token.
 
-    409 if they conflict, if ``refs/pull/<number>/head`` is no longer ``head_sha``, or if the base has moved.
-
-    A request with ``head_branch`` needs no comparison first: the commits are copied here, like in
-    ``Compare``. Then 409 also if the branch is no longer at ``head_sha``, and 405 if the two conflict in any
-    style. If the branch is deleted or hidden from the user, the commits stored under the number are merged.
+    409 if head and base conflict, if ``refs/pull/<number>/head`` is no longer ``head_sha``, or if the base
+    has moved. A request with ``head_branch`` needs no comparison first: the commits are copied here, like in
+    ``Compare``. Then 409 also if the branch is no longer at ``head_sha``, and 405 if head and base conflict
+    in any style. If the branch is deleted or hidden from the user, the commits stored under the number are
+    merged.
 
     413 if git exceeds the CPU time of a request or, with ``user``, of a job.
 
@@ -75,7 +75,7 @@ class UpdateBranch(msgspec.Struct, frozen=True, kw_only=True):
     """POST /internal/repositories/{id}/update-branch: merge a base branch into ``head_branch``.
 
     The caller makes the merge and needs write access. The protection of the branch applies. ``title`` is the
-    title of the merge commit. 409 if the two conflict, or if the branch is no longer at ``head_sha``.
+    title of the merge commit. 409 if the branches conflict, or if the head is no longer at ``head_sha``.
     """
 
     head_branch: str

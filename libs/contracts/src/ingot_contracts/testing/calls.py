@@ -90,7 +90,7 @@ def _claims(token: bytes) -> dict[str, Any]:
 
 
 def body_of(call: RecordedCall, body_type: type[_B]) -> _B:
-    """Decode a JSON body. Answers 422 if it is invalid."""
+    """Decode a JSON body. Raises Refusal (422) for an invalid body."""
     try:
         return msgspec.json.decode(call.body, type=body_type)
     except msgspec.DecodeError as error:
@@ -102,7 +102,7 @@ def parameter_of(call: RecordedCall, name: str) -> str:
 
 
 def id_of(text: str) -> int:
-    """Return the id in a path or query; 0, which is never used, if it is not a number."""
+    """Return the id in a path or query; 0, which is never used, for any other text."""
     return int(text) if text.isascii() and text.isdigit() and int(text) <= MAX_ID else 0
 
 

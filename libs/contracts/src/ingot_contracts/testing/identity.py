@@ -45,8 +45,8 @@ class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
 class FakeIdentity:
     """A fake with the ``internal`` routes of identity. Tests may change the tables at any time.
 
-    ``/internal/jwks`` publishes the key ``x`` with the id ``kid``. A request without ``Ingot-Service`` gets
-    404. The signature in that header is not verified.
+    ``/internal/jwks`` publishes the key ``x`` with the id ``kid``. Any other request without
+    ``Ingot-Service`` gets 404. The signature in that header is not verified.
     """
 
     def __init__(self, *, kid: str = "", x: str = "") -> None:

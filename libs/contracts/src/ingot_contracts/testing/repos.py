@@ -56,7 +56,7 @@ _B = TypeVar("_B", bound=msgspec.Struct)
 
 
 class FakeRepos:
-    """A fake with the routes of ``ingot_repos.repositories.internal.lookups`` and ``internal_pulls``.
+    """A fake with the routes of repos' internal API that issues, hooks and mail call.
 
     Tests may change the tables at any time. ``Ingot-Principal`` and ``Ingot-Service`` are read, but their
     signatures are not verified.
