@@ -1,6 +1,6 @@
-"""Policies of routes below a repository or an organization, decided before the body is read.
+"""Policies of routes for hooks of a repository, an organization, the caller's account or the server.
 
-Each sets ``request.resource`` to the owner of the hooks.
+They are decided before the body is read. Each sets ``request.resource``.
 """
 
 from typing import cast
@@ -38,7 +38,7 @@ def in_organization(role: Role, scope: str) -> Policy:
 
 
 def in_own_account(scope: str) -> Policy:
-    """Policy for hooks of all repositories of the caller."""
+    """Policy for signed-in users, for the hooks of all their own repositories."""
     return resource("own", scope, _decide_own_account)
 
 

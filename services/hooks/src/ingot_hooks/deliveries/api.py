@@ -136,7 +136,7 @@ async def redeliver(request: HooksRequest, hook_id: int, delivery_id: str) -> De
 
 
 async def redeliver_failed(request: HooksRequest, hook_id: int, data: RedeliverFailed) -> RedeliveredCount:
-    """Send all deliveries again that failed since a time, with their ids.
+    """Send all failed deliveries again that were queued since a time, with their ids.
 
     This includes deliveries that were pending when the hook was switched off because its endpoint failed.
     """

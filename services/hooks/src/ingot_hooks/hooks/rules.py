@@ -127,7 +127,7 @@ async def remove(tx: Tx, owner: Owner, hook_id: int) -> None:
 
 
 async def remove_all(tx: Tx, owner: Owner, reason: str) -> None:
-    """Delete every hook of a deleted owner."""
+    """Delete every hook of a deleted owner, and cancel their pending deliveries with ``reason``."""
     await deliveries.end_pending(tx, await store.remove(tx, owner), reason)
 
 
@@ -153,7 +153,10 @@ def _config_columns(
 
 
 def _authorization_columns(seal: Seal, header: str | None, *, url_changed: bool) -> dict[str, Any]:
-    """Return the column that ``header`` changes, if any. Raises Invalid."""
+    """Return the column of a new ``header``. Without a new header, a new URL removes the header.
+
+    Raises Invalid.
+    """
     if header is not None:
         return {"sealed_authorization": seal.close(valid_authorization(header))}
     # Otherwise a writer could have the header sent to an endpoint of their own, and read it there.

@@ -25,9 +25,10 @@ def valid_secrets(open_secret: OpenSecret, hook: HookRow, at: datetime) -> list[
 
 
 def secret_columns(seal: Seal, hook: HookRow, secret: str, former_until: datetime) -> dict[str, Any]:
-    """Return the columns of a new secret.
+    """Return the columns that a new secret changes; none if it equals the current secret.
 
-    Unless it is empty, the former secret stays valid until ``former_until``.
+    The former secret stays valid until ``former_until``. It becomes invalid at once if the new secret is
+    empty, or if the former secret cannot be decrypted.
     """
     try:
         if secret and secret == seal.open(hook.sealed_secret):
@@ -43,7 +44,7 @@ def secret_columns(seal: Seal, hook: HookRow, secret: str, former_until: datetim
 
 
 def valid_authorization(header: str) -> str:
-    """Return the header. Raises Invalid."""
+    """Return the header without surrounding spaces. Raises Invalid."""
     value = header.strip()
     if len(value) > MAX_AUTHORIZATION:
         raise Invalid.field(

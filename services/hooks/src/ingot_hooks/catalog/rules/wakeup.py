@@ -10,7 +10,7 @@ POLL_SECONDS = 5.0
 class Wakeup:
     """Wakes workers. Call ``notify`` after the commit: a worker that wakes earlier does not see the rows.
 
-    Workers of other processes set ``notified`` by events. Without NATS they poll every ``POLL_SECONDS``.
+    In other processes an event sets ``notified``. Without NATS, their workers poll every ``POLL_SECONDS``.
     """
 
     def __init__(self) -> None:

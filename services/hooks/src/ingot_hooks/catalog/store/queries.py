@@ -70,7 +70,7 @@ class SequenceRow(TypedRow):
 
 
 class Owner(NamedTuple):
-    """The owner of hooks: a repository, or an account (organization or user). One of the two ids is set.
+    """The owner of hooks: a repository, or an account (organization or user). At most one id is set.
 
     If both are None, the owner is the server.
     """
@@ -250,9 +250,9 @@ _NEXT_SEQUENCES = PreparedWrite(
 
 
 async def next_sequences(db: Executor, counts: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
-    """Return the first of ``counts`` new numbers for each hook and repository. No number is used twice.
+    """Reserve ``counts`` new numbers for each hook and repository. Return the first number for each.
 
-    Numbers start at 1. Hooks that no longer exist are skipped.
+    No number is used twice. Numbers start at 1. Hooks that no longer exist are skipped.
     """
     lanes = json_rows([(*lane, count) for lane, count in counts.items()])
     rows = await _NEXT_SEQUENCES.all(db, SequenceRow, lanes=lanes)

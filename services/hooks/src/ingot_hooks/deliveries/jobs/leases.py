@@ -32,7 +32,7 @@ class Leases:
         self._ending: set[int] = set()
 
     async def claim(self, tx: Tx, numbers: Sequence[int]) -> list[DeliveryRow]:
-        """Claim the free deliveries among ``numbers``. Return their rows in the order of ``numbers``.
+        """Claim the free deliveries among ``numbers``. Return their rows, ordered by number.
 
         A lease is renewed only after the commit, because the claim may have failed.
         """
@@ -74,7 +74,7 @@ class Leases:
                 log.warning("leases of deliveries not renewed", count=len(self._fences), error=repr(error))
 
     async def renew(self) -> None:
-        """Renew all leases that are not in ``let_end``.
+        """Renew all leases, except leases that ``let_end`` has stopped renewing.
 
         Leases that other workers have taken over are lost.
         """

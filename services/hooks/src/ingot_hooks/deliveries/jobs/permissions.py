@@ -125,7 +125,10 @@ class PermissionChecker:
         return DELETED_USER
 
     async def _account_and_membership(self, hook: HookRow) -> tuple[Account, Membership | None]:
-        """Return the user responsible for an organization's hook, and their membership in it."""
+        """Return the user responsible for an organization's hook, and the user's membership, or None.
+
+        A deleted user is returned as ``DELETED_USER``.
+        """
         with suppress(NotFound):
             account = await self._identity.account(hook.creator_id)
             memberships = await self._identity.memberships(hook.creator_id)

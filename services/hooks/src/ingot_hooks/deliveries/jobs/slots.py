@@ -1,8 +1,8 @@
 """Limits of an endpoint: deliveries sent at a time, and deliveries claimed in advance.
 
 For an endpoint that responds quickly, several deliveries per slot are claimed, so its slots never wait for a
-claim. For a slow endpoint, one per slot is claimed, because claimed deliveries that cannot be sent must be
-released.
+claim. For a slow endpoint, one delivery per slot is claimed, because claimed deliveries that cannot be sent
+must be released.
 """
 
 import asyncio

@@ -88,7 +88,7 @@ def signed_request(
 
 
 def standard_webhooks_key(secret: str) -> bytes:
-    """Return the key of a Standard Webhooks signature."""
+    """Return the key of a Standard Webhooks signature: the base64 after ``whsec_``, or the whole secret."""
     if secret.startswith(PREFIX):
         coded = secret.removeprefix(PREFIX)
         try:

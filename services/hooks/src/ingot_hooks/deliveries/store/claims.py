@@ -29,7 +29,7 @@ index has every row that ever was in the state.
 
 
 class ClaimRow(TypedRow):
-    """The fence and lease of a delivery's last claim."""
+    """The fence of a delivery's last claim."""
 
     number: int
     fence: int
@@ -40,10 +40,10 @@ def _is_before(row: FromClause, *names: str) -> ColumnElement[bool]:
 
 
 def _is_none(row: FromClause, *conditions: ColumnElement[bool], order: Sequence[str]) -> ColumnElement[bool]:
-    """True if no row is found, by a lookup for each claimed delivery.
+    """Return a condition: the lane of a claimed delivery has no such row. It is a lookup for each delivery.
 
-    ``NOT EXISTS`` would become a join, planned for a small table. Per delivery it would read all rows that
-    are or ever were in the partial index, until the next VACUUM.
+    ``NOT EXISTS`` would become a join, planned for a small table. For each delivery the join would read all
+    rows that are or ever were in the partial index, until the next VACUUM.
     """
     statement = select(row.c.number).where(
         IsOfLane(row, delivery.c.hook_id, delivery.c.repository_id), *conditions
@@ -87,7 +87,7 @@ _CLAIM = PreparedWrite(
 
 
 async def claim(db: Executor, numbers: Sequence[int], *, lease: timedelta) -> list[DeliveryRow]:
-    """Claim the free deliveries among ``numbers``. Return their rows in the order of ``numbers``."""
+    """Claim the free deliveries among ``numbers``. Return their rows, ordered by number."""
     if not numbers:
         return []
     await take_order_from_indexes(db)

@@ -56,7 +56,7 @@ class EndpointLimit(NamedTuple):
 class ClaimLimits(NamedTuple):
     """Limits of a search for due deliveries. ``of_endpoint`` returns the limit of an endpoint.
 
-    Deliveries of failing hooks are found only if they are included. ``paused_lanes`` are skipped.
+    Deliveries of failing hooks are found only with ``include_failing``. ``paused_lanes`` are skipped.
     """
 
     of_endpoint: Callable[[str], EndpointLimit]
@@ -85,7 +85,7 @@ class HiddenDelivery(DueDelivery):
 
 
 class RunningLane(LaneRow):
-    """A lane with running deliveries. ``leased_until`` is the end of the first of their leases."""
+    """A lane with running deliveries. ``leased_until`` is the end of the lease that expires first."""
 
     running: int
     leased_until: datetime
@@ -117,8 +117,8 @@ def _due(*conditions: ColumnElement[bool], order: Sequence[str] = TURN) -> Prepa
 def _due_of_others() -> PreparedQuery[HiddenDelivery]:
     """Return a query for due deliveries of endpoints that are not ``full``.
 
-    It searches the ``MAX_DEPTH`` oldest due deliveries. It also returns the last of them, which shows that
-    more deliveries may follow.
+    It searches the ``MAX_DEPTH`` oldest due deliveries. It also returns the last delivery that it searches,
+    which shows that more deliveries may follow.
     """
     depth: ColumnElement[int] = literal_column(str(MAX_DEPTH))
     names = ("number", "hook_id", "repository_id", "endpoint")

@@ -24,7 +24,8 @@ TURN = ("next_attempt_at", "number")
 class IsOfLane(Condition):
     """True if a row is in a lane.
 
-    On PostgreSQL it is a range. With equalities, the planner would ignore these columns in ORDER BY.
+    On PostgreSQL the condition is a range. With equalities, the planner would ignore these columns in ORDER
+    BY.
     """
 
     def __init__(

@@ -141,7 +141,10 @@ async def due_since(db: Executor) -> datetime | None:
 
 
 async def get_waiting(db: Executor, before: datetime) -> WaitingDeliveriesRow:
-    """Return the number of deliveries that were due before that time or whose worker died before it."""
+    """Return the number of deliveries that were due before that time, and the first due time.
+
+    Deliveries that a worker is sending are not counted, unless their lease expired before that time.
+    """
     due = delivery.c.next_attempt_at < before
     is_free = or_(delivery.c.state == PENDING, delivery.c.lease_until < before)
     since = func.min(delivery.c.next_attempt_at).label("since")
@@ -240,7 +243,10 @@ async def redeliver_failed(db: Executor, hook_id: int, since: datetime) -> int:
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:
-    """Delete up to ``limit`` deliveries in a final state. Return their number."""
+    """Delete up to ``limit`` deliveries in a final state that were queued before ``than``.
+
+    Return their number.
+    """
     old = (
         select(delivery.c.number)
         .where(delivery.c.created_at < than, delivery.c.state.in_(FINAL_STATES))
