@@ -45,7 +45,7 @@ class Thread(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of a digest: a title and a link."""
+    """A line of a digest: a title, a sentence and a link."""
 
     title: str
     lead: str
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of a mail. ``thread`` is None if it belongs to no repository."""
+    """The texts of a mail. ``thread`` is None if the mail belongs to no repository."""
 
     subject: str
     lead: str

@@ -68,7 +68,8 @@ class MailboxConnection:
     def fetch(self, uid: str) -> bytes | None:
         """Return a mail without marking it as seen; None if it was removed. Raises MailboxError.
 
-        A mail that is larger than the limit is cut one byte after it, so the receiver rejects it.
+        A mail above ``reply_max_bytes`` is truncated to one byte more than this limit, so the receiver
+        rejects the mail.
         """
         most = self._settings.reply_max_bytes + 1
         data = self._command("FETCH", uid, f"(BODY.PEEK[]<0.{most}>)")
@@ -87,7 +88,7 @@ class MailboxConnection:
                 self._imap.logout()
 
     def abort(self) -> None:
-        """End the calls of the thread. Called by another thread."""
+        """Abort the calls of the thread that uses this connection. Called by another thread."""
         if self._imap is not None:
             with suppress(OSError):
                 # Not that of TLS, which the thread uses.

@@ -17,7 +17,7 @@ PATH = "/api/v1/admin/mails"
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail in the history. `user_id` 0: it is for an address without an account.
+    """A mail in the history. `user_id` 0: the mail is for an address without an account.
 
     The content is not stored.
     """
@@ -106,7 +106,7 @@ async def resend_mail(request: DatabaseRequest, mail_id: str) -> Mail:
     PATH + "/attempts", policy=admin(), operation_id="adminResendFailedMails", tags=["admin"], status_code=202
 )
 async def resend_failed_mails(request: DatabaseRequest, data: ResendFailedMails) -> ResentCount:
-    """Send all mails again that have failed since a time."""
+    """Send all failed mails again that were queued since a time."""
     async with request.db.transaction() as tx:
         count = await mails.resend_failed(tx, data.since)
         await request.audit(tx, "mail.resend", "failed", count=count)

@@ -101,7 +101,10 @@ beginning = Table("beginning", metadata, Column("at", UtcDateTime, primary_key=T
 
 
 class MailRow(TypedRow):
-    """A mail. ``account_id`` is 0 for a message to an address. ``details`` is JSON, by kind."""
+    """A mail. ``details`` is JSON, by kind.
+
+    ``account_id`` is 0 for a message to an address, and for the kind ``WATCHERS``.
+    """
 
     number: int
     id: str
@@ -176,7 +179,10 @@ async def add(db: Executor, rows: Sequence[NewMail]) -> int:
 
 
 async def claim(db: Executor, limit: int, *, lease: timedelta) -> Sequence[MailRow]:
-    """Claim due mails, the longest wait first. Interrupted submissions end as failed."""
+    """Claim up to ``limit`` due mails, the longest wait first. Return their rows, ordered by number.
+
+    Submissions that a dead worker did not finish end as failed.
+    """
     moment = now()
     is_expired = (mail.c.state == MailState.RUNNING, mail.c.lease_until < moment)
     await db.execute(
@@ -217,7 +223,7 @@ def _claimed(rows: Collection[MailRow]) -> ColumnElement[bool]:
 
 
 async def mark_submitted(db: Executor, rows: Collection[MailRow], address: str) -> bool:
-    """Record that the server gets the content now. Return False if another worker has claimed a mail."""
+    """Record that the server gets the content now. Return False if the claim of a mail is lost or expired."""
     statement = (
         update(mail)
         .where(_claimed(rows), mail.c.lease_until > now())
@@ -285,7 +291,7 @@ async def get_waiting(db: Executor, before: datetime) -> WaitingRow:
 
 
 async def drop_older(db: Executor, than: datetime, limit: int) -> int:
-    """Delete up to ``limit`` old finished mails. Return their number."""
+    """Delete up to ``limit`` finished mails that were queued before ``than``. Return their number."""
     old = (
         select(mail.c.number)
         .where(mail.c.created_at < than, mail.c.state.in_(FINAL_STATES))

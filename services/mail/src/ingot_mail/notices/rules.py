@@ -30,7 +30,7 @@ async def queue(
 ) -> int:
     """Queue a notice for the people who want it. Return the number of new mails.
 
-    Events with the same ``key`` queue one mail for each person. The default key is the key of the event.
+    Events with the same ``key`` queue one mail for each person. The default key is the id of the event.
     """
     if not people:
         return 0

@@ -19,7 +19,7 @@ _MAC_BYTES = 20
 
 
 class Plan(NamedTuple):
-    """The time of a notice, and the digest that it belongs to; empty for a separate mail."""
+    """The due time of a notice. ``digest`` is the digest that it belongs to; empty for a separate mail."""
 
     due_at: datetime
     digest: str

@@ -97,7 +97,7 @@ async def list_effective(
 
 
 async def get(db: Executor, account_id: int, repository_id: int) -> Choices | None:
-    """Return the choices for exactly this repository, or the general ones for ``EVERYWHERE``."""
+    """Return the choices for exactly this repository, or None. ``EVERYWHERE`` has the general choices."""
     statement = select(*_COLUMNS).where(
         preference.c.account_id == account_id, preference.c.repository_id == repository_id
     )

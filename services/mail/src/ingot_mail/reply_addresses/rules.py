@@ -1,4 +1,4 @@
-"""Signed reply addresses: each is for one person and one issue, until a day.
+"""Signed reply addresses: each is for one person and one issue, and expires after some days.
 
 A mail server may change a local part to lower case. A local part has at most 64 octets (RFC 5321). The token
 is therefore base32 and 48 characters long.

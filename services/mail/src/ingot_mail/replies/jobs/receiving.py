@@ -52,7 +52,7 @@ RECEIVED = Counter("ingot_mail_received_total", "Incoming mails, by what became 
 
 
 class Receiver:
-    """Receives one mail at a time. A mail that is received again gets its first outcome."""
+    """Receives mails, and parses one at a time. A mail that is received again gets its first outcome."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class _Counter:
 
 
 class _Part(Message):
-    """A part of a mail. It counts multiparts: the parser requests the boundary when it opens one."""
+    """A part of a mail. It counts multiparts: the parser requests the boundary when it opens a multipart."""
 
     def __init__(self, policy: Policy, counter: _Counter) -> None:
         super().__init__(policy)

@@ -18,7 +18,7 @@ from ingot_mail.replies.store import NewReply
 async def refuse(db: Executor, row: NewReply) -> None:
     """Queue a mail with the reason of the rejection.
 
-    It is sent only if the person may then read the issue.
+    The mail is sent only if the person may read the issue at that time.
     """
     mail = NewMail(
         id=str(uuid.uuid4()),
