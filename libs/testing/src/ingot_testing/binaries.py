@@ -17,7 +17,10 @@ WHEEL_POSTGRES = "pginstall18"
 
 
 def postgres_owner() -> Owner | None:
-    """Return the account for PostgreSQL, which refuses to run as root; None if we are not root."""
+    """Return the account for PostgreSQL, which refuses to run as root; None if we are not root.
+
+    Raises ServerError if there is no such account.
+    """
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

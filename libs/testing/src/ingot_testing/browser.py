@@ -32,7 +32,7 @@ class Page:
         """Errors that the browser logged, such as violations of the page's policy."""
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command of the protocol. Events that arrive before its response are recorded."""
+        """Send a command of the protocol and return its result. Events that arrive before it are recorded."""
         number = next(self._ids)
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         while True:
@@ -61,7 +61,7 @@ class Page:
         return answer.get("result", {}).get("value")
 
     async def wait_for(self, expression: str) -> Any:
-        """Return the value of ``expression`` once it is truthy."""
+        """Return the value of ``expression`` once it is truthy. Raises TimeoutError."""
         async with asyncio.timeout(PATIENCE):
             while not (value := await self.value(expression)):
                 await asyncio.sleep(POLL)

@@ -77,7 +77,10 @@ def is_turn_of(value: str, place: int, *, every: int = 3) -> bool:
 
 
 def written(value: str) -> str:
-    """Return the value quoted for a URL, with its invalid UTF-8. The client must not resolve ``..``."""
+    """Return the value percent-encoded for a URL, with its invalid UTF-8.
+
+    Dots are encoded, too, because a client would resolve ``..``.
+    """
     return quote(value.encode("utf-8", "surrogateescape"), safe="").replace(".", "%2E")
 
 

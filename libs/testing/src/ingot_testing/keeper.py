@@ -24,7 +24,7 @@ PATIENCE = 10.0
 def keep(
     lock: Path, folder: Path, stop_signal: int, owner: tuple[int, int] | None, command: list[str]
 ) -> int:
-    """Run the command until it ends, is stopped, or the test run is over."""
+    """Run the command until it ends, is stopped, or the test run is over. Return its exit code."""
     user, group = owner or (None, None)
     server: subprocess.Popen[bytes] | None = None
     request = 0

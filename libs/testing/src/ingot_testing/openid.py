@@ -30,7 +30,7 @@ class OpenIdProvider(NamedTuple):
 
 @asynccontextmanager
 async def serve_openid(folder: Path, client: Mapping[str, Any]) -> AsyncIterator[OpenIdProvider]:
-    """Start the provider with metadata of one client. Skips the test if it is not installed."""
+    """Start the provider with metadata of one client. Skips the test if no provider is installed."""
     node = shutil.which("node")
     if node is None or not (MODULES / "node_modules" / "oidc-provider").is_dir():
         pytest.skip("no provider: install Node.js, then run `make oidc-provider`")

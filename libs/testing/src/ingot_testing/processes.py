@@ -185,7 +185,7 @@ def _children() -> dict[int, list[int]]:
 def open_keepers(session: Path) -> list[int]:
     """Return handles for `wait_for_keepers`.
 
-    Call it before the session lock is released: keepers remove the files.
+    Call this before the session lock is released, because keepers then remove the files.
     """
     return [os.open(alive, os.O_RDWR) for alive in session.glob("*.alive")]
 

@@ -80,12 +80,12 @@ class NatsServer:
         return f"nats://127.0.0.1:{self._port}"
 
     def begin(self) -> None:
-        """Restart the server without waiting for it."""
+        """Start the server unless it runs, without waiting for it."""
         if self._process is None:
             self._process = self._begin(self._program, self._port)
 
     def start(self) -> None:
-        """Restart the server, and wait until it responds."""
+        """Start the server unless it runs, and wait until it responds. Raises ServerError."""
         self.begin()
         self._wait(self._port)
 
@@ -337,7 +337,7 @@ def _base_folder() -> Path:
 
 
 def _first_usable(name: str, programs: Iterable[Program], start: Callable[[Program], Server]) -> Server:
-    """Start the first program that works and return its server.
+    """Start the first program that works and return its server. Raises ServerError.
 
     Each program is retried, because another process may take a free port.
     """

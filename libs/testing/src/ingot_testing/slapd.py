@@ -194,7 +194,7 @@ def _ldif(dn: str, change: str, values: dict[str, str | Sequence[str]]) -> str:
 async def running_slapd(folder: Path, *, limits: str = "") -> AsyncIterator[Slapd]:
     """Run a directory server with an account for Ingot, and no people.
 
-    ``limits`` are lines of its configuration.
+    ``limits`` are lines of its configuration. Skips the test if slapd is not installed.
     """
     if not shutil.which("slapd") or not shutil.which("ldapmodify"):
         pytest.skip("no directory: install the packages slapd and ldap-utils")
