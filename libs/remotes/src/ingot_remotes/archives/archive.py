@@ -140,9 +140,9 @@ class Archive:
         return manifest
 
     def page(self, kind: Kind, number: int, links: str = "") -> list[Any]:
-        """Return the objects of a page. Their texts have the files of the archive only.
+        """Return the objects of a page. Files that are not in the archive are omitted.
 
-        Links in texts lead to files below ``links``.
+        ``links`` is the prefix of links to files in texts.
         """
         path = page_path(kind, number)
         objects = decode_lines(self.read(path, MOST_PAGE_BYTES), LINES[kind])
@@ -170,9 +170,9 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 
 def verify(path: Path, *, max_bytes: int) -> Manifest:
-    """Read a whole archive of at most ``max_bytes`` without compression, and return its manifest. Blocks.
+    """Check a whole archive, and return its manifest. Blocks.
 
-    Raises ArchiveInvalid.
+    ``max_bytes`` limits the size of all files before compression. Raises ArchiveInvalid, FileNotFoundError.
     """
     with open_archive(path) as archive:
         _require_regular(archive.infos(), path.stat().st_size)
@@ -197,7 +197,7 @@ def verify(path: Path, *, max_bytes: int) -> Manifest:
 
 
 def _require_regular(infos: list[zipfile.ZipInfo], archive_bytes: int) -> None:
-    """Check the list of files before one of them is read."""
+    """Check the list of files before any file is read. Raises ArchiveInvalid."""
     if sum(info.compress_size for info in infos) > archive_bytes:
         raise ArchiveInvalid("the archive is damaged: its files overlap")
     if sum(info.file_size for info in infos) > max(SMALL, archive_bytes * MOST_EXPANSION):
@@ -248,9 +248,9 @@ def _damages() -> Iterator[None]:
 
 
 class ArchiveSource:
-    """The source that an archive recorded, for one step: it remembers the manifest and the people.
+    """The source that an archive recorded.
 
-    Its methods raise SourceFailed.
+    Use it for one step, because it caches the manifest and the people. Its methods raise SourceFailed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -270,7 +270,7 @@ class ArchiveSource:
         return msgspec.structs.replace(settings, description=manifest.description)
 
     async def rules(self) -> SourceRules:
-        """Return the rules, and the addresses of the people in the archive who have their logins."""
+        """Return the rules, and the addresses of people in the archive whose logins the rules contain."""
         manifest = await self._read_manifest()
         branches = [branch_rule_of(one) for one in manifest.branch_rules]
         tags = [tag_rule_of(one) for one in manifest.tag_rules]

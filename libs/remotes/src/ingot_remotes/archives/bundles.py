@@ -1,7 +1,7 @@
 """The headers of bundles (gitformat-bundle(5)) in archives, which are checked before git opens the files.
 
 For an absolute path git opens a bundle, a repository, or the repository that a file with ``gitdir:`` names.
-A file with such a header is always a bundle for git.
+For git, a file with the header of a bundle is always a bundle.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The layout of an archive: docs/reference/archives.md.
 
-An archive is a ZIP file. Its manifest lists the others: bundles of git data, and pages as JSON lines.
+An archive is a ZIP file. Its manifest lists the other files: bundles of git data, and pages as JSON lines.
 """
 
 import re
@@ -63,8 +63,9 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. ``files`` are all files except the manifest itself.
 
-    ``service`` and ``url`` name the repository at its source. ``pull_offset`` is in the numbers of pull
-    requests, but not in those of their heads in git. Archives of earlier releases have no settings or rules.
+    ``service`` and ``url`` name the repository at its source. ``pull_offset`` was added to the numbers of
+    pull requests, but not to the numbers of their heads in git. Archives of earlier releases have no settings
+    or rules.
     """
 
     format: Literal["ingot-archive"] = FORMAT
@@ -111,7 +112,7 @@ LINES: Mapping[Kind, type[msgspec.Struct]] = {
 
 
 def page_path(kind: Kind, number: int) -> str:
-    """Return the path of a page. The first one has the number 1."""
+    """Return the path of a page. The first page has the number 1."""
     return f"{kind}/{number:05}.jsonl"
 
 
@@ -145,10 +146,10 @@ def decode_lines(text: bytes, line: type[msgspec.Struct]) -> list[Any]:
 
 
 def with_files_at(paths: Collection[str], one: Any, page: str = "") -> Any:
-    """Return an issue, pull request or comment with those of its files that are in an archive.
+    """Return an issue, pull request or comment with only the files that are in an archive.
 
-    Other addresses are those of the source, which an import of an archive does not call. Links in texts lead
-    to files below ``page``.
+    Other files have addresses at the source, to which an import of an archive sends no request. ``page`` is
+    the prefix of links to files in texts.
     """
     changes: dict[str, Any] = {}
     if hasattr(one, "files"):

@@ -61,7 +61,7 @@ class ArchiveWriter:
         self._files[path] = ArchivedFile(path=path, size=entry.size, sha256=entry.digest.hexdigest())
 
     def add_page(self, kind: Kind, number: int, objects: Sequence[msgspec.Struct]) -> None:
-        """Add a page. The first one has the number 1."""
+        """Add a page. The first page has the number 1."""
         with self.open(page_path(kind, number), is_text=True) as entry:
             entry.write(encode_lines(objects))
 
@@ -77,7 +77,7 @@ class ArchiveWriter:
                 entry.write(chunk)
 
     def close(self, manifest: Manifest) -> None:
-        """Add the manifest, with the files of the archive, and end it."""
+        """Add the manifest with the list of all files, and end the archive."""
         whole = msgspec.structs.replace(manifest, files=list(self._files.values()))
         with self.open(MANIFEST, is_text=True) as entry:
             entry.write(msgspec.json.format(msgspec.json.encode(whole)))

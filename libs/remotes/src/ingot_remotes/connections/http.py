@@ -58,7 +58,7 @@ class Answer(NamedTuple, Generic[_T]):
 
 
 class SourceHttp:
-    """The API of one source (see ``open_source_http``)."""
+    """An HTTP client for the API of one source (see ``open_source_http``)."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class SourceHttp:
             yield _chunks(response), response.content_length
 
     async def _require_allowed(self, url: URL) -> None:
-        """Raise AddressFailed unless the host of a URL may be reached. It is checked once for each session.
+        """Raise AddressFailed unless the host of a URL may be reached.
 
-        Only IP addresses are checked here. aiohttp passes only names to its resolver, which checks every
-        connection.
+        Each host is checked once for each session. Only IP addresses are checked here. aiohttp passes only
+        names to its resolver, which checks every connection.
         """
         place = (url.raw_host or "", url.port or 0)
         if is_ip_address(place[0]) and place not in self._allowed:
@@ -116,7 +116,10 @@ class SourceHttp:
     async def _follow(
         self, url: URL, headers: Mapping[str, str], seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Open the successful response after redirects. Each request times out after ``seconds``."""
+        """Open the successful response after redirects, or 304 for a cached response.
+
+        Each request times out after ``seconds``. Raises SourceFailed, SourceBusy, AddressFailed.
+        """
         for _ in range(MOST_REDIRECTS + 1):
             await self._require_allowed(url)
             sent = {"User-Agent": "Ingot", **headers}

@@ -107,7 +107,8 @@ class LinkedPages:
     async def count(self, path: str, query: Query) -> int | None:
         """Return the number of objects, or None if the source does not return it.
 
-        It is the number of the last page, with one object per page. Raises the errors of ``get``.
+        The number comes from ``X-Total``, or from the link to the last page with one object per page. Raises
+        the errors of ``get``.
         """
         items, headers, links = await self.get(path, list[msgspec.Raw], {**query, "per_page": 1})
         total = headers.get("X-Total") or parse_qs(links.get("last", "")).get("page", [""])[0]

@@ -99,7 +99,7 @@ def _trust(authorities: str) -> ssl.SSLContext:
 
 @lru_cache(maxsize=4)
 def _context(authorities: str, _changed_at: int) -> ssl.SSLContext:
-    """Return a new TLS context, cached because creating it takes 50 ms of CPU time."""
+    """Return a TLS context from a cache, because creating it takes 50 ms of CPU time."""
     context = ssl.create_default_context()
     if authorities:
         context.load_verify_locations(authorities)

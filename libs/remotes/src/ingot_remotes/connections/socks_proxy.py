@@ -32,7 +32,11 @@ GRANTED, NOT_ALLOWED, UNREACHABLE, NOT_SUPPORTED = 0, 2, 4, 7
 
 @dataclass
 class Ticket:
-    """The right of one job to reach one host and port and to receive at most ``most_bytes``."""
+    """The right of one job to reach one host and port and to receive at most ``most_bytes``.
+
+    ``received`` counts bytes. ``at`` is the monotonic time of the last byte. ``refusal`` is the reason why a
+    connection was denied; empty if none was denied.
+    """
 
     host: str
     port: int
@@ -66,7 +70,7 @@ class SocksProxy:
 
     @asynccontextmanager
     async def ticket(self, host: str, port: int, most_bytes: int) -> AsyncIterator[tuple[Ticket, int]]:
-        """Yield a ticket and the port for it. Its connections end with the block."""
+        """Yield a ticket and the port of the proxy. Connections of the ticket end with the block."""
         async with self._starting:
             if self._server is None:
                 self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)

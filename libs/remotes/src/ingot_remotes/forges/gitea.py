@@ -1,8 +1,8 @@
 """Gitea as a source, with Forgejo, Gogs and Ingot, which share its API.
 
-https://docs.gitea.com/api. Gogs ignores ``type`` and lists pull requests with the issues, where they are
-omitted. Gitea's lists do not show which objects have reactions, so each object needs a request. Ingot has a
-list of the reactions to many objects.
+https://docs.gitea.com/api. Gogs ignores ``type``, so its list of issues has pull requests, which are omitted.
+Gitea's lists do not show which objects have reactions, so each object needs a request. Ingot has a list of
+the reactions to many objects.
 """
 
 import asyncio

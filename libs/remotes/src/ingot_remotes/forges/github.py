@@ -108,7 +108,8 @@ class GithubRepository:
     async def count(self, kind: Kind) -> int | None:
         """Return the number of objects, or None if it is unknown. Raises SourceFailed, SourceBusy.
 
-        The number of issues includes pull requests, because their list has both.
+        The number of issues includes pull requests, because their list has both. The number is 0 for times,
+        which GitHub does not track.
         """
         if kind not in _LISTS:
             return 0
@@ -189,7 +190,10 @@ class GithubRepository:
         )
 
     async def _details(self, number: int) -> PullDetails:
-        """Return a pull request with its comments, reviews and reactions. A list lacks half of its fields."""
+        """Return a pull request with its comments, reviews and reactions.
+
+        The list of pull requests lacks half of the fields.
+        """
         path = f"{self._path}/pulls/{number}"
         pull = (await self._pages.get(path, PullAnswer)).value
         comments = list[CommentAnswer]()

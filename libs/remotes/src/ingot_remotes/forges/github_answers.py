@@ -318,7 +318,10 @@ def pull_of(details: PullDetails) -> ImportedPull:
 
 
 def _reviews(details: PullDetails) -> list[ImportedReview]:
-    """Return the reviews with their comments. A comment without a review becomes a separate review."""
+    """Return the reviews with their comments. A comment without a review becomes a separate review.
+
+    Pending reviews and their comments are omitted.
+    """
     head_sha = details.pull.head.sha
     submitted = [one for one in details.reviews if one.state in STATES and one.submitted_at is not None]
     ids = {one.id for one in submitted}

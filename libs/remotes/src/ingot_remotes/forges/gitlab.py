@@ -114,7 +114,10 @@ class GitlabRepository:
         return self._http.open_file(url)
 
     async def count(self, kind: Kind) -> int | None:
-        """Return the number of objects, or None if it is unknown. Raises SourceFailed, SourceBusy."""
+        """Return the number of objects, or None if it is unknown. Raises SourceFailed, SourceBusy.
+
+        The number is 0 for kinds that have no list, such as comments and times.
+        """
         if kind not in _LISTS:
             return 0
         where = self._where(kind, "")

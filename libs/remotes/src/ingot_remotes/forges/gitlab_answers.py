@@ -396,7 +396,10 @@ def _thread_of(notes: Sequence[NoteAnswer], head_sha: str) -> ImportedReview:
 
 
 def _approvals_of(details: MergeDetails, head_sha: str) -> list[ImportedReview]:
-    """Return approvals as reviews. GitLab gives approvals no ids, so these ids belong to no note."""
+    """Return approvals as reviews. GitLab gives approvals no ids.
+
+    Their ids here are negative, so no note has them.
+    """
     merge = details.merge
     return [
         ImportedReview(

@@ -73,9 +73,9 @@ class RepositoriesPage(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A page: its place at the source, the number of repositories before it, and a digest of the last names.
+    """A page: its place at the source, the number of repositories before it, and a digest of the page before.
 
-    Some sources return all repositories on every page. The digest detects the repetition.
+    Some sources return all repositories on every page. The digest of their names detects the repetition.
     """
 
     following: str = ""

@@ -16,8 +16,8 @@ class FileLinks(NamedTuple):
     """The links to files of one repository.
 
     ``pattern`` finds a link. Its group ``key`` identifies the file. ``address_of`` returns the URL from which
-    the file with a key is downloaded; empty for an invalid key. If it is None, only files that the source
-    lists are imported. ``page`` is the prefix of a key in a link for users.
+    the file with a key is downloaded; empty for an invalid key. If ``address_of`` is None, only files that
+    the source lists are imported. ``page`` is the prefix of a key in a link for users.
     """
 
     pattern: re.Pattern[str]

@@ -74,7 +74,7 @@ class SourceBusy(Exception):
 
 
 class SourceAsset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a release, at ``url``. Some sources do not tell its size.
+    """A file of a release, at ``url``. ``size`` is in bytes; None if the source does not return it.
 
     ``version`` changes when the file is replaced: ``sha256:`` with its digest, an id or a time.
     """
