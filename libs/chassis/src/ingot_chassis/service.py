@@ -96,7 +96,7 @@ class ServiceParts:
                 )
 
     def wake_on(self, events: Iterable[type[msgspec.Struct]], waiting: asyncio.Event) -> None:
-        """Set ``waiting`` at ``events``, which other processes of this service may have committed.
+        """Set ``waiting`` when one of ``events`` arrives, which another process may have committed.
 
         On SQLite nothing is needed: its only process wakes its workers itself.
         """
@@ -137,8 +137,8 @@ def assemble(
 ) -> ServiceParts:
     """Assemble the service ``name``: with database and relay if it has tables, and with its peers.
 
-    Without ``peers`` they are reached at ``urls``. ``fetch_keys`` fetches the keys of principals, by default
-    from the peer identity. Raises SettingsError, KeyUnreadable.
+    Without ``peers``, the peers are reached over HTTP at ``urls``. ``fetch_keys`` fetches the keys of
+    principals, by default from the peer identity. Raises SettingsError, KeyUnreadable.
     """
     if not settings.private_key:
         raise SettingsError([f"INGOT_{name.upper()}_PRIVATE_KEY is not set; see docs/reference/settings.md"])

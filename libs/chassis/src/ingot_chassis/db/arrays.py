@@ -93,7 +93,7 @@ def has_trigrams(
     """Return a condition: a row may contain ``text``, by SQLite's trigram index ``table``.
 
     ``of`` is the column to search; empty searches all columns. The condition is also true for texts that are
-    too short for the index, or whose letters FTS5 may fold differently.
+    too short for the index. It is true, too, for texts with letters that FTS5 may fold differently.
     """
     phrase = trigram_phrase(text, of=of)
     if phrase is None:

@@ -126,8 +126,8 @@ class Database:
     async def run_alone(self, act: Callable[[Executor], Awaitable[_T]], *, repeats: bool = True) -> _T:
         """Run ``act``, a single prepared statement, as a transaction of its own without BEGIN and COMMIT.
 
-        ``act`` must not emit events. ``repeats``: run it again after a lost connection. It must then be
-        idempotent, because only its response may have been lost.
+        ``act`` must not emit events. ``repeats``: run ``act`` again after a lost connection. It must then be
+        idempotent, because only its response may have been lost. Return the result of ``act``.
         """
         async with self._writers.connection() as pooled:
             writer = Reader(pooled, uses_drivers=self.uses_drivers)

@@ -199,7 +199,7 @@ class ConnectionPool:
     def connection(self) -> "Lease":
         """Return a block with an exclusive connection.
 
-        The block begins with the wait for a connection. Raises Unavailable after ``WAIT_SECONDS``, and
+        Entering the block waits for a connection. Raises Unavailable after ``WAIT_SECONDS``, and
         DatabaseUnavailable.
         """
         return Lease(self)

@@ -39,8 +39,8 @@ def field_copier(
     """Return a function that copies the fields of ``struct`` from the columns of a row with equal names.
 
     ``without`` are fields with the name of a column but another meaning, such as a size in other units.
-    Raises TypeError for a field whose types differ, for a name in ``without`` that is not in both, and for
-    fewer than two common fields.
+    Raises TypeError for a field whose types differ, and for a name in ``without`` that is not in both. Raises
+    TypeError for fewer than two common fields.
     """
     columns, fields = get_type_hints(row_type), get_type_hints(struct)
     shared = [name for name in columns if name in struct.__struct_fields__]

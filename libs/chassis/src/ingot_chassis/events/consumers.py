@@ -9,7 +9,8 @@ A failed event is retried, and the later events of its key wait behind it, in or
 ``replay`` applies it later.
 
 JetStream numbers deliveries to all processes together. A gap in the numbers means that another process got
-some events, for example because it had just lost the lock. Unacknowledged events are then applied first.
+some events. That process has lost the lock, or will lose it soon. Unacknowledged events are then applied
+first.
 
 A tombstone stands for an event that its emitter could not send. It is counted and skipped.
 """
@@ -388,7 +389,7 @@ class Consumers:
         log.error("event dead-lettered", type=envelope.type, id=envelope.id, error=error)
 
     async def forget_old(self) -> None:
-        """Delete inbox rows that no redelivery can match: older than the events that are kept, by a week.
+        """Delete inbox rows that no redelivery can match: a week older than the oldest event that is kept.
 
         Rows with an error stay.
         """

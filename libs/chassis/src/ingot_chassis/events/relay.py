@@ -1,4 +1,4 @@
-"""The relay: sends events from the outbox to JetStream, in order. If a stream was lost, it sends them again.
+"""The relay: sends events from the outbox to JetStream, in order, and again if a stream was lost.
 
 Delivery is at least once: a batch that was published but not marked is published again. JetStream (by message
 id) and the consumers' inbox drop the duplicates. A process without background work has no relay: after each
@@ -143,7 +143,7 @@ class Relay:
     async def step(self) -> int:
         """Send one batch. Return its length, or 0 if another process holds the lock.
 
-        Raises BusUnavailable: then no event of the batch is marked as sent.
+        Raises BusUnavailable. After this error no event of the batch is marked as sent.
         """
         async with self._db.exclusive("relay") as mine:
             return await self._step() if self._is_mine(mine) else 0

@@ -17,9 +17,10 @@ async def livez() -> str:
 
 @get("/readyz", policy=policy.anyone(), include_in_schema=False)
 async def readyz(state: State) -> Response[str]:
-    """Return 200 if the service's own database and its other checks succeed, else 503 with the reasons.
+    """Return 200 if the service is ready, else 503 with the reasons.
 
-    Other services are not checked, because their failures would spread.
+    It is ready if its own database responds and its own checks succeed. Other services are not checked,
+    because their failures would spread.
     """
     parts: ServiceParts = state.parts
     problems = []

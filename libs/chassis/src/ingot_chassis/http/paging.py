@@ -24,8 +24,8 @@ class Page(msgspec.Struct, frozen=True):
     def of(cls, query: Mapping[str, str], default_limit: int) -> "Page":
         """Read ``page`` and ``limit`` from the query.
 
-        The default replaces a missing value, a value below 1, and other text. Larger values than ``MAX_PAGE``
-        and ``MAX_LIMIT`` are reduced to these limits.
+        The default replaces a missing value, a value below 1, and other text. Values above ``MAX_PAGE`` and
+        ``MAX_LIMIT`` are reduced to these limits.
         """
         number = _positive(query.get("page"), 1)
         limit = _positive(query.get("limit"), default_limit)

@@ -41,7 +41,7 @@ class FreeObjects(msgspec.Struct, frozen=True):
 class FileLimits(msgspec.Struct, frozen=True):
     """Limits of uploads: bytes of a file, and ``most`` files per object.
 
-    If ``endings`` of names is empty, all types are allowed.
+    A name must end in one of ``endings``. If there are none, all types are allowed.
     """
 
     max_bytes: int
@@ -98,8 +98,8 @@ class StoredFiles:
     async def sweep(self, older_than: timedelta = ORPHAN_AGE) -> None:
         """Delete objects without a row that are older than ``older_than``, and unfinished files of that age.
 
-        Such objects remain if the process died before it added the row. They also remain if the row was
-        deleted together with its parent.
+        Objects without a row remain if the process died before it added the row. They also remain if the row
+        was deleted together with its parent.
         """
         await self._objects.remove_unfinished(older_than.total_seconds())
         before = now() - older_than

@@ -68,7 +68,10 @@ class Transfer:
             await self._offer(part)
 
     async def _offer(self, part: bytes | None) -> None:
-        """Pass ``part`` to the iterator. If the library has already ended, raise its error for a ``part``."""
+        """Pass ``part`` to the iterator. If the library has already ended, raise its error.
+
+        None marks the end of the object, and raises nothing.
+        """
         offer = asyncio.ensure_future(self._parts.put(part))
         await asyncio.wait({offer, self._sending}, return_when=asyncio.FIRST_COMPLETED)
         if not offer.done():

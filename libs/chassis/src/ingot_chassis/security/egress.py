@@ -80,9 +80,9 @@ class Egress:
     def refusal(self, host: str, port: int, addresses: Sequence[str]) -> str:
         """Return the reason why requests to ``host`` with these addresses are denied; empty if allowed.
 
-        Targets that the operator allows may be reached at the port of the entry, or at any port if the entry
-        has none. Other targets may be reached at the public ports. The text contains no address, because
-        addresses of internal names are confidential.
+        Targets that the operator allows may be reached at the port of the entry. An entry without a port
+        allows any port. Other targets may be reached at the public ports. The text contains no address,
+        because addresses of internal names are confidential.
         """
         name = host.lower().rstrip(".")
         entries = [entry for entry in self._entries if entry.port in (None, port)]

@@ -127,8 +127,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     """PUT /internal/repositories/{id}: the owner of a repository that is created or transferred.
 
     ``before`` is the id of the former owner; 0 for a new repository. DELETE reports that the repository was
-    deleted. Events about the repository repeat the owner, so identity may get them before a call or without
-    it.
+    deleted. Events repeat the owner, because a call may fail or arrive after the event.
     """
 
     owner_id: int

@@ -24,8 +24,8 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
     409 if head and base conflict, if ``refs/pull/<number>/head`` is no longer ``head_sha``, or if the base
     has moved. A request with ``head_branch`` needs no comparison first: the commits are copied here, like in
-    ``Compare``. Then 409 also if the branch is no longer at ``head_sha``, and 405 if head and base conflict
-    in any style. If the branch is deleted or hidden from the user, the commits stored under the number are
+    ``Compare``. Then 409 also if the branch is no longer at ``head_sha``. 405 if head and base conflict in
+    any style. If the branch is deleted or hidden from the user, the commits stored under the number are
     merged.
 
     413 if git exceeds the CPU time of a request or, with ``user``, of a job.

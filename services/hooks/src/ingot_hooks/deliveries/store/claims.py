@@ -42,8 +42,8 @@ def _is_before(row: FromClause, *names: str) -> ColumnElement[bool]:
 def _is_none(row: FromClause, *conditions: ColumnElement[bool], order: Sequence[str]) -> ColumnElement[bool]:
     """Return a condition: the lane of a claimed delivery has no such row. It is a lookup for each delivery.
 
-    ``NOT EXISTS`` would become a join, planned for a small table. For each delivery the join would read all
-    rows that are or ever were in the partial index, until the next VACUUM.
+    ``NOT EXISTS`` would become a join, planned for a small table. For each delivery, the join would read all
+    rows of the partial index. Until the next VACUUM these include all rows that ever were in the index.
     """
     statement = select(row.c.number).where(
         IsOfLane(row, delivery.c.hook_id, delivery.c.repository_id), *conditions
