@@ -28,9 +28,9 @@ class Collected(NamedTuple, Generic[_T]):
 
 
 class HttpOperations:
-    """Reads data of all services for administrators. A service that does not respond is skipped.
+    """Reads and changes data of all services for administrators.
 
-    Changes raise Unavailable if the service does not respond.
+    Reads skip a service that does not respond. Changes raise Unavailable if the service does not respond.
     """
 
     def __init__(self, peers: Peers) -> None:
@@ -85,7 +85,7 @@ class HttpOperations:
         return Collected(sorted(entries, key=lambda entry: entry.id, reverse=True)[:limit], silent)
 
     async def _ask_each(self, names: Sequence[str], path: str, shape: type[_T]) -> dict[str, _T | None]:
-        """Return the answer of each service; None for a service that does not respond."""
+        """Return the answer of each service; None for a service that does not respond or lacks the route."""
 
         async def ask(name: str) -> _T | None:
             try:

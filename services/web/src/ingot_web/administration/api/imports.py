@@ -33,7 +33,7 @@ UNENDED = ("waiting", "running")
 
 @get("/admin/imports", policy=anyone(), include_in_schema=False)
 async def imports(request: WebRequest) -> Response[str]:
-    """Imports of organizations, newest first, and a form for another one."""
+    """List imports of organizations, newest first, with a form for a new import."""
     request.require_signed_in()
     return await _list_page(request, NEW)
 
@@ -58,7 +58,7 @@ async def _list_page(
 
 @post("/admin/imports", policy=anyone(), include_in_schema=False)
 async def add_import(request: WebRequest) -> Response[Any]:
-    """Begin an import, or show what it would bring. Only the action that needs a proof begins one."""
+    """Start an import, or show the report of a dry run. A dry run needs no proof."""
     form = await request.sent_form()
     is_trial = form.text("do") != "import"
     body: dict[str, Any] = {
@@ -81,7 +81,7 @@ async def add_import(request: WebRequest) -> Response[Any]:
 
 @get("/admin/imports/{import_id:int}", policy=anyone(), include_in_schema=False)
 async def show_import(request: WebRequest, import_id: int) -> Response[str]:
-    """One import with the progress of its repositories. The page refreshes while the import runs."""
+    """Show an import and the progress of its repositories. The page refreshes while the import runs."""
     request.require_signed_in()
     return await _import_page(request, import_id)
 
@@ -129,7 +129,10 @@ async def cancel_import(request: WebRequest, import_id: int) -> Response[Any]:
 
 @post("/admin/imports/{import_id:int}/again", policy=anyone(), include_in_schema=False)
 async def repeat_import(request: WebRequest, import_id: int) -> Response[Any]:
-    """Begin an import that has ended once more, with the credentials and the table of people of the form."""
+    """Repeat an import that has ended, with the credentials of the form.
+
+    The form also has a table that maps people to accounts.
+    """
     form = await request.sent_form()
     body: dict[str, Any] = {
         "auth_username": form.text("user"),
@@ -146,7 +149,10 @@ async def repeat_import(request: WebRequest, import_id: int) -> Response[Any]:
 
 @post("/admin/imports/{import_id:int}/people", policy=anyone(), include_in_schema=False)
 async def reassign_people(request: WebRequest, import_id: int) -> Response[Any]:
-    """Give accounts what people without an account did at the source, in all repositories of an import."""
+    """Assign the contributions of people without an account to accounts, in all repositories of an import.
+
+    The form has a table that maps people to accounts.
+    """
     form = await request.sent_form()
     body = {"people_csv": form["accounts"]}
     try:

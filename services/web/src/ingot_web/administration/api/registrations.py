@@ -14,7 +14,7 @@ SHOWN = 50
 
 @get("/admin/registrations", policy=anyone(), include_in_schema=False)
 async def registrations(request: WebRequest) -> Response[str]:
-    """Registrations that wait, the oldest first."""
+    """List registrations that wait for approval, oldest first."""
     request.require_signed_in()
     return await _registrations_page(request)
 

@@ -25,7 +25,7 @@ SOURCES = "/admin/auths"
 
 @get("/admin/auths", policy=anyone(), include_in_schema=False)
 async def sources(request: WebRequest) -> Response[str]:
-    """List the sources, and show a form for another one: a provider, or a directory with ``kind=ldap``."""
+    """List the sources, with a form for a new provider, or with ``kind=ldap`` for a new directory."""
     request.require_signed_in()
     is_directory = request.query_params.get("kind") == "ldap"
     return await _list_page(request, Form([*(NEW_DIRECTORY if is_directory else NEW).items()]))
@@ -73,7 +73,7 @@ async def _source_page(
     *,
     secret: str = "",
 ) -> Response[str]:
-    """Return the page of a source. ``secret`` is that of a new token, shown only once."""
+    """Return the page of a source. ``secret`` is the secret of a new SCIM token, which is shown only once."""
     path = SOURCES + at(source_id)
     shown, tokens = await gather(
         request.forge.get("identity", path),

@@ -87,9 +87,9 @@ class RepositoryFrame:
         return bool(permissions and permissions["push"])
 
     def first_page(self) -> Response[bytes]:
-        """Redirect to the first page of the repository that the caller may read.
+        """Redirect to the first page that the caller may read: issues, pull requests, releases or wiki.
 
-        Raises NotFound if the caller may read none.
+        Raises NotFound if the caller may read none of these pages.
         """
         for tab, switch in (
             ("issues", "has_issues"),
@@ -139,7 +139,7 @@ class RepositoryFrame:
         return self.render(template, listing=listing, pages=pages, **values)
 
     async def missing(self) -> NotFound:
-        """Return the error for a missing item. Loads the repository first, so its page has the frame.
+        """Return the error for a missing item. Load the repository first, so the error page has its frame.
 
         Raises the error of the repository.
         """
@@ -149,7 +149,7 @@ class RepositoryFrame:
     async def redirect_from_old_address(self, page: str) -> Response[bytes] | None:
         """Redirect from an old URL of ``page``, which does not contain the kind of its ref.
 
-        None if the URL contains the kind.
+        Return None if the URL contains the kind. Raises NotFound.
         """
         ref = await NamedRef.of_old_address(self, 3)
         if ref is None:

@@ -20,7 +20,8 @@ SHOWN = 50
 async def page_without_commits(frame: RepositoryFrame, *, is_failed: bool) -> Response[Any]:
     """Return the first page of a repository whose import or fork has not finished, or has failed.
 
-    The API shows the progress of an import only to administrators. ``frame`` must be loaded.
+    The API shows the progress of an import only to administrators. For them its status replaces
+    ``is_failed``. ``frame`` must be loaded.
     """
     permissions = frame.repository["permissions"]
     migration = None
@@ -60,7 +61,7 @@ def _page(
 
 @get("/{owner:str}/{repo:str}/settings/migrate", policy=anyone(), include_in_schema=False)
 async def progress(request: WebRequest) -> Response[Any]:
-    """Show the progress of an import whose commits are here. After its end, show what came."""
+    """Show the progress of an import after its commits are copied, or the result if the import is done."""
     request.require_signed_in()
     return await _progress_page(RepositoryFrame(request), Form())
 
@@ -91,9 +92,10 @@ async def _progress_page(
 
 
 async def import_without_issues(frame: RepositoryFrame) -> bool:
-    """Return whether an import has brought the commits, and issues are still missing.
+    """True if an import of the repository is not done, and its issues and pull requests are still off.
 
-    The API shows the progress only to administrators. Issues are off until then. ``frame`` must be loaded.
+    False for callers who are not administrators: the API does not show them the progress. ``frame`` must be
+    loaded.
     """
     repository = frame.repository
     if repository["has_issues"] or repository["has_pull_requests"]:
@@ -105,10 +107,10 @@ async def import_without_issues(frame: RepositoryFrame) -> bool:
 
 
 async def error_of(frame: RepositoryFrame, contents: list[Any]) -> str:
-    """Return problems of a finished import or a mirror, for administrators of the repository.
+    """Return problems of a finished import or a mirror, for administrators; empty for other callers.
 
-    An import can lack only LFS objects. They require ``.gitattributes`` in ``contents``. ``frame`` must be
-    loaded.
+    A finished import can lack only LFS objects, so it is checked only if ``contents`` has ``.gitattributes``.
+    ``frame`` must be loaded.
     """
     repository = frame.repository
     may_lack = repository["mirror"] or any(entry["name"] == ".gitattributes" for entry in contents)
@@ -130,7 +132,7 @@ async def retry(request: WebRequest) -> Response[bytes]:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/again", policy=anyone(), include_in_schema=False)
 async def again(request: WebRequest) -> Response[Any]:
-    """Repeat an import, with the credentials and the table of people of the form."""
+    """Repeat an import. The form has the credentials, and a table that maps people to accounts."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))
     fields = {
@@ -150,7 +152,7 @@ async def again(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/people", policy=anyone(), include_in_schema=False)
 async def reassign(request: WebRequest) -> Response[Any]:
-    """Give accounts what people without an account did at the source."""
+    """Assign the contributions of people without an account to accounts, by the table in the form."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))
     path = at("repos", "migrate", migration["id"], "people")
@@ -163,7 +165,7 @@ async def reassign(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/cancel", policy=anyone(), include_in_schema=False)
 async def cancel(request: WebRequest) -> Response[bytes]:
-    """Cancel an import, and delete its repository. A repeated one leaves the repository as it is."""
+    """Cancel an import, and delete its repository. If the import is a repeat, the repository is kept."""
     await request.sent_form()
     frame = RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))

@@ -8,9 +8,10 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 
 
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
-    """Return the caller's choices for a new issue or pull request. Only writers get labels and assignees.
+    """Return the caller's choices for a new issue or pull request. Needs ``load``.
 
-    Needs ``load``.
+    Only writers get labels, milestones and assignees. Reviewers are only for pull requests of signed-in
+    callers.
     """
     signed_in = frame.request.principal.signed_in
     writes = signed_in and frame.writes(unit)

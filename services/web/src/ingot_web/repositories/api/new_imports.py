@@ -78,7 +78,7 @@ async def _form_page(
 
 @post("/repo/migrate", policy=anyone(), include_in_schema=False)
 async def add_import(request: WebRequest) -> Response[Any]:
-    """Begin an import, or show what it would bring."""
+    """Start an import, or show the report of a dry run."""
     form = await request.sent_form()
     is_trial = form.text("do") == "try"
     body: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Routes for the archive of a repository: beginning an export, its progress, cancelling, the download."""
+"""Routes for the archive of a repository: its export, the progress, cancellation and deletion."""
 
 from typing import Any
 

@@ -101,9 +101,9 @@ async def _general_page(
 def render_part(
     frame: RepositoryFrame, part: str, title: str, problem: ApiError | None, *, page: str = "", **values: Any
 ) -> Response[str]:
-    """Return a page of settings. The default template has the name of the part.
+    """Return a page of settings. Its template is ``page``, by default ``part``.
 
-    ``values`` may have those of ``WebRequest.render``.
+    ``values`` are passed to ``WebRequest.render``.
     """
     return frame.render(
         f"repository_settings/{page or part}.html",
@@ -116,7 +116,10 @@ def render_part(
 
 
 async def load_own(frame: RepositoryFrame, *questions: Any) -> list[Any]:
-    """Load data that only administrators of the repository may read, such as its hooks."""
+    """Return the responses to ``questions``. Raises an error unless the caller administers the repository.
+
+    The access is checked by a request for the hooks, which only administrators of the repository may read.
+    """
     _, *answers = await frame.load(frame.forge.get("hooks", frame.api("hooks"), limit=1), *questions)
     return answers
 

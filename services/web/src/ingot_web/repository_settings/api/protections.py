@@ -193,7 +193,7 @@ def _query(name: str) -> str:
 
 @get(f"{SHARED}/branches/edit", policy=anyone(), include_in_schema=False)
 async def branch_rule(request: WebRequest) -> Response[str]:
-    """Show the form of a branch rule: of the one in ``rule_name``, or of a new one."""
+    """Show the form of the branch rule ``rule_name``, or of a new rule."""
     request.require_signed_in()
     frame, name = RepositoryFrame(request), request.query_params.get("rule_name", "")
     if not name:
@@ -208,7 +208,7 @@ def _branch_path(frame: RepositoryFrame, name: str) -> str:
 
 @post(f"{SHARED}/branches/edit", policy=anyone(), include_in_schema=False)
 async def save_branch_rule(request: WebRequest) -> Response[Any]:
-    """Create a branch rule, or change the one in ``rule_name``."""
+    """Create a branch rule, or change the rule ``rule_name``."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     name, body = request.query_params.get("rule_name", ""), _body_of(form, _BRANCH_FIELDS)
     try:

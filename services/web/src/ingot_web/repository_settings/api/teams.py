@@ -32,7 +32,7 @@ async def _teams_page(frame: RepositoryFrame, form: Form, problem: ApiError | No
 
 @post(f"{SHARED}/teams", policy=anyone(), include_in_schema=False)
 async def change_teams(request: WebRequest) -> Response[Any]:
-    """Give a team access to the repository, or remove it."""
+    """Give a team access to the repository, or remove its access."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     method = "DELETE" if form.has("remove") else "PUT"
     try:

@@ -31,7 +31,7 @@ async def _transfer_page(
 async def begin_transfer(request: WebRequest) -> Response[Any]:
     """Transfer the repository if the form repeats its name, or withdraw the offer.
 
-    If the caller does not own the target, its owner has to accept the transfer.
+    If the caller does not own the target account, an owner of that account must accept the transfer.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     await load_own(frame)
@@ -49,7 +49,7 @@ async def begin_transfer(request: WebRequest) -> Response[Any]:
 
 @get("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
-    """Show the form to accept or reject a repository, for callers who may accept it.
+    """Show the form to accept or reject the transfer of a repository, for callers who may accept it.
 
     Raises NotFound for other callers.
     """
@@ -67,7 +67,7 @@ async def offer(request: WebRequest, owner: str, repo: str) -> Response[str]:
 
 @post("/{owner:str}/{repo:str}/transfer", policy=anyone(), include_in_schema=False)
 async def answer(request: WebRequest, owner: str, repo: str) -> Response[bytes]:
-    """Accept or reject the repository."""
+    """Accept or reject the transfer of the repository."""
     form = await request.sent_form()
     act = "accept" if form.text("do") == "accept" else "reject"
     taken = await request.forge.send("POST", "repos", at("repos", owner, repo, "transfer", act))
