@@ -20,7 +20,7 @@ from ingot_identity.accounts.rules import edits
 from ingot_identity.accounts.store import former_names
 
 Find = Callable[[Executor, Principal, dict[str, Any]], Awaitable[object]]
-"""A function ``(db, principal, path_params)`` that returns the resource of the path. Raises as ``access``."""
+"""A function ``(db, principal, path_params)`` that returns the path's resource. Raises NotFound, Denied."""
 
 
 def public(scope: str) -> Policy:
@@ -84,9 +84,10 @@ def of_membership(scope: str) -> Policy:
 
 
 def in_organization(level: Level, scope: str) -> Policy:
-    """Policy for callers of ``level`` in the organization ``{org}``. Above ``READ``, and to write, sign in.
+    """Policy for callers of ``level`` in the organization ``{org}``.
 
-    A use case that writes checks the level again, inside its transaction.
+    Anonymous callers are allowed only on routes that read with the level ``READ``. A use case that writes
+    checks the level again, inside its transaction.
     """
     is_public = level is Level.READ and scope.startswith("read:")
     return _naming(
@@ -104,7 +105,7 @@ def of_team(level: Level, scope: str) -> Policy:
 
 
 def of_team_in_organization(scope: str) -> Policy:
-    """Policy for owners of the organization ``{org}``. It must have the team ``{team_id}``."""
+    """Policy for owners of the organization ``{org}``, which must have the team ``{team_id}``."""
     return _naming(
         lambda db, principal, path: access.owned_team(db, principal, path["org"], path["team_id"]),
         SignIn.REQUIRED,
@@ -113,7 +114,10 @@ def of_team_in_organization(scope: str) -> Policy:
 
 
 def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool = False) -> Policy:
-    """Policy for callers with this sign-in. ``request.resource`` is the result of ``find``."""
+    """Policy for callers with this sign-in. ``request.resource`` is the result of ``find``.
+
+    If the path has a former name of an account that the caller may see, Moved is raised instead of NotFound.
+    """
 
     async def decide(connection: Connection, _level: str) -> object:
         principal = principal_of(connection, sign_in, reads_own_account=reads_own_account)
@@ -141,7 +145,10 @@ async def _moved(db: Executor, principal: Principal, connection: Connection) -> 
 
 
 def principal_of(connection: Connection, sign_in: SignIn, *, reads_own_account: bool = False) -> Principal:
-    """Return the caller with the rights that the credential has here. Raises Unauthenticated, Denied."""
+    """Return the caller, with only the rights that the credential has on this route.
+
+    The result also replaces the principal of the request. Raises Unauthenticated, Denied.
+    """
     principal: Principal = connection.scope["principal"]  # type: ignore[typeddict-item]
     access.require_sign_in(principal, sign_in)
     if not reads_own_account:

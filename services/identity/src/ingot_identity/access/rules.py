@@ -1,7 +1,7 @@
 """Rules of access in identity: no other module decides. ``access/api.py`` turns them into policies.
 
-Membership and ownership are read from the tables, never from the principal, which may be a minute old. A site
-administrator may do in every organization what its owners may.
+Memberships and ownership are read from the tables, never from the principal, which may be a minute old. A
+site administrator has the rights of an owner in every organization.
 """
 
 from collections.abc import Collection
@@ -50,8 +50,8 @@ def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
 def outside_own_account(principal: Principal, *, public: bool) -> Principal:
     """Return the caller of a route that is not about the caller's own account.
 
-    ``public``: the route is open to every caller. A token that is restricted to repositories reads only its
-    owner's account and public data. Raises Denied.
+    ``public``: the route is open to every caller. There a caller whose token is restricted to repositories is
+    treated as anonymous. On other routes Denied is raised for such a token.
     """
     if principal.restricted_to is None:
         return principal
@@ -90,7 +90,7 @@ async def user_in_organization(
 ) -> UserInOrganization:
     """Return a user and an organization, for callers who may see the user's role in it.
 
-    These are the user, members of the organization, and administrators. Raises NotFound, Denied.
+    Allowed are the user, members of the organization, and administrators. Raises NotFound, Denied.
     """
     row = await organization(db, principal, organization_login, Level.READ)
     other = await get_user(db, login)
@@ -160,7 +160,7 @@ def require_own_key(principal: Principal, account_id: int) -> None:
 
 
 def require_token(principal: Principal) -> None:
-    """Raise Unauthenticated unless the caller has authenticated with a token."""
+    """Raise Unauthenticated unless the caller has authenticated with a token, without ``sudo``."""
     if not principal.token_id:
         raise Unauthenticated("only with an access token, and not as somebody else")
 
@@ -193,9 +193,10 @@ async def _is_like_member(db: Executor, principal: Principal, organization_id: i
 
 
 async def may_know_of(db: Executor, principal: Principal, row: AccountRow) -> bool:
-    """True if the caller may see the account. Every caller sees users.
+    """True if the caller may see the account. Every caller sees users, and administrators see everything.
 
-    A restricted user sees only organizations that they belong to.
+    Other callers see an organization by its visibility, or as its members. A restricted user sees it only as
+    a member.
     """
     if row.kind == AccountKind.USER or principal.admin:
         return True
@@ -227,9 +228,9 @@ def levels_by_unit(row: UnitColumns) -> dict[Unit, UnitLevel] | None:
 
 
 def permission_of_teams(rows: Collection[UnitColumns]) -> str:
-    """Return the combined permission of teams as in principals: one word, or ``write_levels``.
+    """Return the combined permission of teams as principals have it: one word, or a text of ``write_levels``.
 
-    It is empty if they permit nothing.
+    It is empty if the teams permit nothing.
     """
     words = {row.permission for row in rows if levels_by_unit(row) is None}
     highest = next((word for word in reversed(TeamPermission) if word in words), "")

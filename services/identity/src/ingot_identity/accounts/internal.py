@@ -14,7 +14,7 @@ PEERS = services("repos", "issues", "hooks")
 
 @get("/internal/accounts/by-name/{login:str}", policy=PEERS, include_in_schema=False)
 async def account_by_name(request: IdentityRequest, login: str, former: bool = False) -> Account:
-    """Return a user or organization, whether or not the person of the request may see it.
+    """Return a user or organization, without a check of its visibility.
 
     ``?former=true``: also find the account that had the name before, while the name is reserved for it.
     """
@@ -29,7 +29,7 @@ async def account_by_name(request: IdentityRequest, login: str, former: bool = F
 
 @get("/internal/accounts/{account_id:int}", policy=PEERS, include_in_schema=False)
 async def account_by_id(request: IdentityRequest, account_id: int) -> Account:
-    """Return a user or organization by id, like the route by name."""
+    """Return a user or organization, without a check of its visibility."""
     async with request.db.read() as db:
         row = await accounts.get(db, account_id)
     if row is None:

@@ -48,6 +48,6 @@ class IdentityRequest(DatabaseRequest):
         return (await self.present_users(db, [row]))[0]
 
     async def user(self, username: str) -> AccountRow:
-        """Return the user of that name, if the path names one in addition. Raises NotFound."""
+        """Return the user of that name, for paths that also name another resource. Raises NotFound."""
         async with self.db.read() as db:
             return await get_user(db, username)

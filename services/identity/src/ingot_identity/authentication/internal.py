@@ -35,7 +35,11 @@ class SshKeyOwner(msgspec.Struct, kw_only=True):
 
 @post("/internal/authenticate", policy=services("gateway"), include_in_schema=False, status_code=200)
 async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenticated:
-    """Exchange a credential for a signed principal."""
+    """Exchange a credential for a signed principal.
+
+    If no user has the credential, ``principal_token`` is empty and ``user_id`` is 0. Answers 403 if the user
+    may not sign in.
+    """
     try:
         identified = await identify(request.db, request.part(TwoFactorComponents).sign_ins, data)
     except CodeRequired:
@@ -57,7 +61,7 @@ async def authenticate(request: IdentityRequest, data: Authenticate) -> Authenti
 async def renew_principal(request: IdentityRequest, data: RenewPrincipal) -> Principal:
     """Return the current principal of a credential.
 
-    Answers 404 if it is no longer valid, 403 if its owner may not sign in.
+    Answers 404 if the credential is no longer valid, 403 if its owner may not sign in.
     """
     principal = await renew(request.db, request.part(TwoFactorComponents).sign_ins, data)
     if principal is None:
@@ -75,7 +79,7 @@ async def jwks(request: IdentityRequest) -> Jwks:
 async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str, used: bool = False) -> SshKeyOwner:
     """Return the owner of the SSH key with this fingerprint (``SHA256:…``).
 
-    ``used``: a git session uses the key. Answers 403 if the owner may not sign in.
+    ``used``: a git session uses the key. Answers 404 for an unknown key, 403 if the owner may not sign in.
     """
     owner = await principal_of_ssh_key(request.db, fingerprint, used=used)
     if owner is None:
@@ -91,9 +95,9 @@ async def owner_of_ssh_key(request: IdentityRequest, fingerprint: str, used: boo
     status_code=200,
 )
 async def get_reply_principal(request: IdentityRequest, account_id: int, data: ReplySender) -> ReplyPrincipal:
-    """Return the principal for a reply by mail. mail has verified the signed address it was sent to.
+    """Return the principal for a reply by mail. mail has verified the signed address that received the reply.
 
-    Answers 404 unless the sender's address is a confirmed one of a user who may sign in.
+    Answers 404 unless the sender's address is a confirmed address of the account, and its user may sign in.
     """
     principal = await principal_of_reply(request.db, account_id, data.address)
     if principal is None:

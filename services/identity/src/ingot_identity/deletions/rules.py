@@ -1,14 +1,20 @@
 """Deletion of accounts. An account is restored if a later event shows that it owns a repository.
 
-An account that owns repositories cannot be deleted. identity has a copy of the owners. repos sends it with
-each new repository and each change of owner (``PUT /internal/repositories/{id}``). repos does so before it
-responds to its own caller, also while NATS is unavailable. If the owner is already deleted, repos removes the
-new repository again. An event repeats the owner afterwards.
+An account that owns repositories cannot be deleted. identity stores the owner of each repository. For each
+new repository and each change of owner, repos takes these steps:
 
-One case remains: a process of repos ends, or cannot reach identity, between the two steps. The event of the
-repository then arrives for a deleted owner. The account is restored with its id. Sign-in is prohibited until
-an administrator allows it. Until then repos shows the old owner. Asking repos before a deletion would be a
-call in the wrong direction. It would still miss a repository that is created a moment later.
+1. It commits the change, and an event for it.
+2. It sends the owner to identity (``PUT /internal/repositories/{id}``) before it responds to its caller. This
+   works while NATS is unavailable. If the call fails, for example because the owner is deleted, repos removes
+   a new repository.
+3. The event reaches identity and repeats the owner.
+
+If repos stops or cannot reach identity in step 2, the event may name a deleted owner. Then the account is
+restored with its id, and its sign-in is prohibited until an administrator allows it. repos shows the old
+owner until the account is restored.
+
+identity does not ask repos before a deletion: identity must not depend on repos, and a repository that is
+created a moment later would be missed.
 """
 
 import contextlib
@@ -66,8 +72,9 @@ async def delete_user(tx: Tx, account_id: int) -> None:
 async def purge_user(tx: Tx, presenter: Presenter, account_id: int, requested_by: User) -> None:
     """Delete a user with all repositories, and with the organizations without another owner.
 
-    The user can no longer sign in. repos deletes the repositories one by one, and the last one deletes the
-    account. A repeated request continues a purge. Raises NotFound, and Invalid for the last administrator.
+    The user can no longer sign in. repos deletes the repositories one by one. The account is deleted after
+    the last one. A repeated request continues a purge. Raises NotFound, and Invalid for the last
+    administrator.
     """
     await edit_user(tx, presenter, account_id, {"login_prohibited": True})
     account_ids = [account_id]

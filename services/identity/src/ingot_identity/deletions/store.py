@@ -67,7 +67,7 @@ async def lock(db: Executor, account_id: int) -> TombstoneRow | None:
 
 
 async def release(db: Executor, account_id: int) -> None:
-    """Delete the tombstone of an account, so it is not restored."""
+    """Delete the tombstone of an account that is restored."""
     await db.execute(delete(tombstone).where(tombstone.c.account_id == account_id))
 
 

@@ -96,7 +96,10 @@ async def _mark_confirmed(tx: Tx, account_id: int, address: str) -> bool:
 
 
 async def remove(tx: Tx, account_id: int, addresses: Sequence[str]) -> None:
-    """Remove all of ``addresses`` or none. Raises NotFound, and Invalid for the primary address."""
+    """Remove all of ``addresses`` or none.
+
+    Raises Invalid for the primary address, and for addresses that the account does not have.
+    """
     removed = {address.strip().lower() for address in addresses}
     # Without the lock one of them could become the primary one before it is removed.
     await lock_for_update(tx, account_id)

@@ -175,7 +175,8 @@ async def accept_to_repository(tx: Tx, messages: Messages, code: str) -> Invitat
 async def begin_registration(tx: Tx, messages: Messages, code: str) -> InvitationLink:
     """Record that the link is used to create an account.
 
-    Raises Denied, and NotFound if it was used before.
+    Raises NotFound if the link has ended or was already used for this. Raises Denied if the inviter may no
+    longer invite.
     """
     link = await find(tx, messages, code)
     if link is None:

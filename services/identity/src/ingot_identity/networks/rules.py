@@ -18,7 +18,10 @@ IPV4_NETWORK = 24
 
 
 async def note_sign_in(tx: Tx, messages: Messages, account_id: int, *, address: str, user_agent: str) -> None:
-    """Record the network of a sign-in. Send a mail about a new network, except about the first network."""
+    """Record the network of a sign-in. Send a mail about a new network, except about the first network.
+
+    Without an SMTP server this does nothing.
+    """
     if not messages.is_on:
         return
     digest = messages.digest_of(f"network {network_of(address)}")

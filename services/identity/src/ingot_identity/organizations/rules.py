@@ -22,7 +22,7 @@ from ingot_identity.teams import store as teams
 async def create(tx: Tx, presenter: Presenter, *, owner_id: int, login: str, **details: Any) -> AccountRow:
     """Create an organization with the team Owners, whose member is ``owner_id``. Return its row.
 
-    Raises Invalid.
+    Raises Invalid, and NotFound for the owner.
     """
     names.check_login(login)
     _check_contact(details)

@@ -18,7 +18,10 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, Accoun
 async def list_page(
     db: Executor, user_id: int, page: Slice, *, viewer: Principal | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of a user's organizations by name that ``viewer`` may see. None sees all."""
+    """Return a page of the user's organizations that ``viewer`` may see, by name.
+
+    A ``viewer`` of None sees all.
+    """
     belongs: ColumnElement[bool] = membership.c.user_id == user_id
     if viewer is not None:
         belongs &= _shown_to(viewer)
@@ -29,7 +32,10 @@ async def list_page(
 async def list_visible(
     db: Executor, page: Slice, *, viewer: Principal | None, text: str = ""
 ) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of organizations with a text in a name that ``viewer`` may see. None sees all."""
+    """Return a page of organizations that ``viewer`` may see, by name, and the number of all.
+
+    ``text`` must occur in the name or the full name. A ``viewer`` of None sees all.
+    """
     matches = and_(is_of_kind(AccountKind.ORGANIZATION, is_search=bool(text)), has_name(text))
     if viewer is not None:
         matches &= or_(_visible_to(viewer), _has_member(viewer.id))
@@ -38,7 +44,10 @@ async def list_visible(
 
 
 def _count_visible(viewer: Principal | None) -> Select[Any]:
-    """Return a SELECT of the number that ``viewer`` may see. It reads only the viewer's organizations."""
+    """Return the query for the number of organizations that ``viewer`` may see.
+
+    It reads recorded counts, and only the viewer's own organizations.
+    """
     if viewer is None:
         return total_of(*map(list_counts.organizations, AccountVisibility))
     inside = membership.join(account, account.c.id == membership.c.organization_id)

@@ -98,7 +98,10 @@ async def add(
 
 
 async def mark_used(db: Executor, passkey_id: int, sign_count: int) -> bool:
-    """Record a use with the counter of the authenticator. Return False if the counter did not grow."""
+    """Record a use with the counter of the authenticator. Return False if the counter did not grow.
+
+    A counter that stays 0 is accepted: some authenticators do not count.
+    """
     grows = passkey.c.sign_count < sign_count if sign_count else passkey.c.sign_count == 0
     statement = update(passkey).where(passkey.c.id == passkey_id, grows)
     statement = statement.values(sign_count=sign_count, last_used_at=now()).returning(passkey.c.id)

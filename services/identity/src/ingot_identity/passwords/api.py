@@ -1,4 +1,4 @@
-"""The route for the caller's password. It requires a password or a session; tokens cannot use it."""
+"""The route for the caller's password. It requires a password or a session, and rejects access tokens."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -37,8 +37,8 @@ class ChangePassword(msgspec.Struct):
 async def change_password(request: IdentityRequest, data: ChangePassword) -> None:
     """Change the caller's password. The status is 409 if only another system has the password.
 
-    An account with passkeys instead of a password gets its first password. `old_password` is empty then, and
-    the session needs a recent proof; otherwise the status is 403. All sessions end, including this one.
+    An account with passkeys instead of a password can set its first password. Then `old_password` is empty,
+    and the session needs a recent proof; otherwise the status is 403. All sessions end, including this one.
     Tokens of applications are revoked. Other tokens keep working.
     """
     checks, address = request.part(PasswordComponents).checks, client_address()

@@ -25,7 +25,7 @@ PAUSE_SECONDS = 10.0
 """Seconds without calls to Redis after it did not respond."""
 
 Step = Callable[[list[bytes | None]], Sequence[bytes | None]]
-"""A function that computes new values from the present ones; None is no value. It may be called twice."""
+"""A function that computes new values from the current ones; None is no value. It may be called twice."""
 
 
 class ExpiringValues(Protocol):

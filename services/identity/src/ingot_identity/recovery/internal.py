@@ -21,7 +21,10 @@ from ingot_identity.sources.store import sources
 
 @get("/internal/messages/{message_id:int}", policy=services("mail"), include_in_schema=False)
 async def get_message(request: IdentityRequest, message_id: int) -> Message:
-    """Return a message that is due. A message about an account requires that its user may sign in."""
+    """Return a message that is due, or 404.
+
+    A message about an account is not due if its user may not sign in.
+    """
     async with request.db.transaction() as tx:
         row = await store.get(tx, message_id)
         if row is None:

@@ -1,4 +1,4 @@
-"""Routes for the browsers in which the caller is signed in. Tokens cannot use them."""
+"""Routes for the browsers in which the caller is signed in. They cannot be used with access tokens."""
 
 from datetime import datetime
 

@@ -48,8 +48,8 @@ async def start(
     """Start a session. Return its secret. ``replaced`` is the secret of the browser's earlier session.
 
     ``proved``: the person has just given a proof, so forms need no new proof at first. ``password_stamp`` is
-    the stamp of the given password. Raises Denied if the password has changed since then, because the change
-    ended all sessions. Also raises Denied for an account that may not sign in.
+    the stamp of the given password. Raises Denied if it is no longer the stamp of the account's password: a
+    change of the password ends all sessions. Also raises Denied for an account that may not sign in.
     """
     row = await lock_for_update(tx, account_id)
     if row.login_prohibited or not row.active:

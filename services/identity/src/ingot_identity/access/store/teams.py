@@ -85,7 +85,7 @@ async def get_named(db: Executor, organization: str, team_id: int) -> TeamRow | 
 
 
 def has_everything() -> ColumnElement[bool]:
-    """True if a team has all repositories of its organization."""
+    """Return the condition for teams that have all repositories of their organization."""
     return or_(team.c.permission == TeamPermission.OWNER, team.c.includes_all_repositories)
 
 

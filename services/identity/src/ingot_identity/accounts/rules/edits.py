@@ -12,9 +12,9 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow
 async def announce_edit(
     tx: Tx, presenter: Presenter, before: AccountRow, *, revoked: bool = False
 ) -> AccountRow:
-    """Emit the event of an edited account, and with ``revoked`` the end of its credentials. Return its row.
+    """Emit the event of an edited account. Return its current row.
 
-    Raises NotFound.
+    ``before`` is the row before the edit. ``revoked``: also emit the end of its credentials. Raises NotFound.
     """
     row = await get_account(tx, before.id)
     account, login = presenter.account(row), before.login

@@ -14,7 +14,7 @@ from ingot_identity.accounts.store.tables import AccountRow
 async def rename(tx: Tx, row: AccountRow, login: str, *, field: str, reserved_for: timedelta) -> None:
     """Rename a locked account, and reserve the old name for it.
 
-    Raises Invalid, which names ``field``.
+    Raises Invalid with ``field`` if the name is not allowed, taken, or reserved for another account.
     """
     names.check_login(login, field=field)
     if not await accounts.rename(tx, row.id, login):
@@ -27,8 +27,8 @@ async def rename(tx: Tx, row: AccountRow, login: str, *, field: str, reserved_fo
 async def take_name(tx: Tx, login: str, account_id: int, *, field: str) -> None:
     """End the reservation of a name that the account has now.
 
-    Raises Invalid if it is reserved for another account. The account must already have the name: an insert or
-    update waits for a transaction that gives the name up.
+    Raises Invalid if the name is reserved for another account. The account must already have the name: the
+    insert or update has then waited for any transaction that gives up the name.
     """
     row = await former_names.get(tx, login)
     if row is not None and row.account_id != account_id:

@@ -79,10 +79,10 @@ def check_team(name: str) -> str:
 
 
 def check_email(address: str, *, field: str = "email") -> str:
-    """Return ``address`` in lower case. Raises Invalid unless it looks like local@host.
+    """Return ``address`` in lower case. Raises Invalid if it is too long, or does not look like local@host.
 
-    Letters must be in their normal form (RFC 6532): the lower case of others, such as the sign for kelvin,
-    can be a letter of another address.
+    Letters must be in NFC (RFC 6532). Without NFC, the lower case of a letter, such as the kelvin sign, can
+    be a letter of another address.
     """
     # The stored form is measured: some letters are longer in lower case.
     lower = address.lower()

@@ -47,7 +47,10 @@ class UserProfile(User, frozen=True, kw_only=True):
 
 
 class Presenter:
-    """Presents accounts, with the public root URL and the domain of addresses that replace private ones."""
+    """Presents accounts. ``public_url`` is the root of all URLs.
+
+    Addresses in ``noreply_domain`` replace private addresses.
+    """
 
     def __init__(self, public_url: str, noreply_domain: str) -> None:
         self._root, self._noreply = public_url, noreply_domain
@@ -107,7 +110,7 @@ class Presenter:
         return Organization(name=row.login, username=row.login, avatar_url=self.avatar(row), **copied)
 
     def email(self, row: AccountRow) -> str:
-        """Return the email address that may be shown."""
+        """Return the address that other users may see: the noreply address if the address is private."""
         return self.noreply_address(row) if row.email_private else row.email
 
     def noreply_address(self, row: AccountRow) -> str:
@@ -115,10 +118,11 @@ class Presenter:
         return f"{row.lower_login}@{self._noreply}"
 
     def avatar(self, row: AccountRow) -> str:
-        """Return the URL of the uploaded picture, or of one generated from the shown address.
+        """Return the URL of the uploaded picture, or of a picture generated from the shown address.
 
-        So a generated picture does not reveal a private address. Its name is the MD5 that clients compute, as
-        for Gravatar.
+        A private address is not shown, so a generated picture does not reveal it. The name of a generated
+        picture is the MD5 that clients compute, as for Gravatar. Without an address it is the MD5 of the
+        login.
         """
         if row.avatar_digest:
             return f"{self._root}avatars/{row.avatar_digest}"

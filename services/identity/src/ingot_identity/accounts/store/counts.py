@@ -43,7 +43,7 @@ def organizations(visibility: AccountVisibility) -> str:
 
 
 def total_of(*lists: str, more: ColumnElement[int] | None = None) -> Select[Any]:
-    """Return the number of rows in these lists together, plus ``more``."""
+    """Return the query for the number of rows in these lists together, plus ``more``."""
     total = cast(func.coalesce(func.sum(list_count.c.number), literal_column("0", BigInteger)), BigInteger)
     noted = select(total).where(list_count.c.list.in_(lists)).scalar_subquery()
     return select((noted if more is None else noted + more).label("total"))

@@ -16,7 +16,10 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, accoun
 
 
 class LockMode(StrEnum):
-    """The purpose of a lock. Several transactions may hold ``SHARE``, also while one holds ``UPDATE``."""
+    """The purpose of a lock. Several transactions may hold ``SHARE``, also while one holds ``UPDATE``.
+
+    ``DELETION`` excludes all other locks.
+    """
 
     SHARE = "share"
     UPDATE = "update"

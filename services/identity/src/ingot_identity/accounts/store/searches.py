@@ -17,7 +17,10 @@ from ingot_identity.accounts.store.tables import AccountKind, AccountRow, accoun
 async def list_accounts(
     db: Executor, matches: ColumnElement[bool], page: Slice, *order: Any, count: Select[Any] | None
 ) -> tuple[Sequence[AccountRow], int]:
-    """Return a page of matching accounts, and their number: by ``count``, or counted up to ``COUNTED``."""
+    """Return a page of matching accounts, and their number.
+
+    ``count`` is the query for the number; without it the matches are counted, up to ``COUNTED``.
+    """
     ids, most = select(account.c.id).where(matches), COUNTED if count is None else None
     return await fetch_page(
         db, select(account), page, AccountRow, *order, ids=ids, count=count, count_at_most=most

@@ -36,9 +36,9 @@ from ingot_identity.two_factors.rules.proofs import (
 _ID = re.compile("[0-9]{1,18}")
 PASSWORD_CREDENTIAL = "password:"  # noqa: S105 - before the stamp of one
 DIRECTORY_CREDENTIAL = "directory:"
-"""Before the id of the source that has the password, and the stamp of the one here."""
+"""Prefix of the id of the source that has the password, and of the stamp of the local password."""
 WITH_CODE = "+code"
-"""At the end of the credential of an account with a second factor."""
+"""Suffix of the credential of an account with a second factor."""
 REPLY_SCOPES = ["write:issue"]
 ADMIN_SCOPE = "write:admin"
 READ_ONLY_SCOPES = ["read:repository", ADMIN_SCOPE]
@@ -47,7 +47,10 @@ READ_ONLY_SCOPES = ["read:repository", ADMIN_SCOPE]
 
 
 class Holder(NamedTuple):
-    """The account of a credential, and what the credential may do; the fields are those of Principal."""
+    """The account of a credential, and what the credential may do.
+
+    The fields after ``account`` are passed to Principal.
+    """
 
     account: AccountRow
     via: str
@@ -60,19 +63,20 @@ class Holder(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """The principal of a credential, and its account: with ``sudo`` the one to act as."""
+    """The principal of a credential, and its account. With ``sudo`` both belong to the user to act as."""
 
     principal: Principal
     account: AccountRow
 
 
 async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) -> Identified | None:
-    """The principal and its account, or None when no account has that credential.
+    """Return the principal and its account; None if no account has the credential.
 
     Raises Denied for an account that may not sign in. Raises Denied for ``sudo`` unless an administrator's
     credential has full rights. Raises CodeRequired, and TooManyRequests after too many wrong passwords or
     codes.
-    Raises SecondFactorMissing for a right password, or a session, without the second factor that the site
+
+    Raises SecondFactorMissing for a correct password, or a session, without the second factor that the site
     requires.
     """
     holder = await _by_token(db, credential.token) if credential.token else None
@@ -93,10 +97,10 @@ async def identify(db: Database, sign_ins: SignIns, credential: Authenticate) ->
 
 
 async def renew(db: Database, sign_ins: SignIns, old: RenewPrincipal) -> Principal | None:
-    """The current principal of the account and credential; None when the credential is not valid any more.
+    """Return the current principal of the credential; None if the credential is no longer valid.
 
-    Sessions and acting as another user have no credential, so the answer is None. Raises Denied for an
-    account that may not sign in.
+    Sessions and ``sudo`` have no credential, so the result is None. Raises Denied for an account that may not
+    sign in.
     """
     kind, _, name = old.credential.partition(":")
     token_id = _id_of(name)
@@ -133,10 +137,10 @@ def _id_of(text: str) -> int:
 
 
 async def principal_of_ssh_key(db: Database, fingerprint: str, *, used: bool) -> tuple[Principal, str] | None:
-    """The user whose key this is, and the title of the key; None when no account has it.
+    """Return the user who has this key, and its title; None if no account has it.
 
-    The key proves itself to the SSH server. With ``used`` the time is noted. Raises Denied for an account
-    that may not sign in.
+    The SSH server has verified the key. ``used`` records the time. Raises Denied for an account that may not
+    sign in.
     """
     async with db.read() as reader:
         row = await ssh_keys.get_holder(reader, fingerprint)
@@ -153,7 +157,7 @@ async def principal_of_ssh_key(db: Database, fingerprint: str, *, used: bool) ->
 async def principal_of_reply(db: Database, account_id: int, address: str) -> Principal | None:
     """Return the principal of a reply by mail, which may only write issues.
 
-    None unless the address is a confirmed one of a user who may sign in.
+    None unless ``address`` is a confirmed address of the account, and its user may sign in.
     """
     async with db.read() as reader:
         row = await accounts.get(reader, account_id)
@@ -194,7 +198,10 @@ async def _by_name(db: Database, sign_ins: SignIns, credential: Authenticate) ->
 
 
 class _Checked(NamedTuple):
-    """The account of a name, and the source that has its password. ``refusal`` is raised after counting."""
+    """The result of a password check: the account of the name, and the source that verified the password.
+
+    ``refusal`` is raised after the attempt has been counted.
+    """
 
     account: AccountRow | None
     source_id: int = LOCAL
@@ -203,7 +210,10 @@ class _Checked(NamedTuple):
 
 
 async def _check_password(db: Database, sign_ins: SignIns, credential: Authenticate) -> _Checked:
-    """Check a password here, and then at the directories. Raises Unavailable."""
+    """Check a password against the local hash, and then at the directories.
+
+    Errors of directories are returned in ``refusal``.
+    """
     row = await _user_named(db, credential.name)
     if await sign_ins.passwords.matches(credential.password, row.password_hash if row else None):
         return _Checked(row, is_right=True)
@@ -218,7 +228,7 @@ async def _check_password(db: Database, sign_ins: SignIns, credential: Authentic
 
 
 async def _user_named(db: Database, name: str) -> AccountRow | None:
-    """Find by the login or the primary address."""
+    """Return the user with this login or primary address, or None."""
     async with db.read() as reader:
         row = await accounts.get_by_login(reader, name)
         if row is None and "@" in name:
@@ -227,10 +237,10 @@ async def _user_named(db: Database, name: str) -> AccountRow | None:
 
 
 async def _by_session(db: Database, sign_ins: SignIns, secret: str, proxy_user: str) -> Holder | None:
-    """Find by the session of a browser.
+    """Return the holder of a browser's session, or None.
 
-    A session of another account than that of ``proxy_user`` does not count. Raises SecondFactorMissing for
-    one without a required second factor, which reaches only its enrolment.
+    The result is also None if ``proxy_user`` has another account than the session. Raises SecondFactorMissing
+    for a session without a required second factor: it may only be used to set one up.
     """
     async with db.read() as reader:
         row = await browser_sessions.get(reader, tokens.digest(secret))
@@ -287,7 +297,10 @@ def _holder_of_grant(row: oauth2_grants.OAuth2HolderRow) -> Holder:
 
 
 def _holder_of_password(row: AccountRow, *, source_id: int, with_code: bool) -> Holder:
-    """The credential names the second factor, so it ends when one is turned on or off."""
+    """Return the holder of a password.
+
+    The credential includes the second factor, so enabling or disabling a second factor invalidates it.
+    """
     kind = PASSWORD_CREDENTIAL if source_id == LOCAL else f"{DIRECTORY_CREDENTIAL}{source_id}:"
     credential = f"{kind}{stamp_of(row.password_hash)}{WITH_CODE if with_code else ''}"
     return Holder(row, via="basic", credential=credential)

@@ -40,13 +40,13 @@ class SigningKeys:
     async def published(self) -> Jwks:
         """Return every key whose signatures may still be valid.
 
-        Never cached, because callers ask when they see a new key.
+        The keys are read on each call, because callers ask when they see an unknown key.
         """
         await self._reread()
         return Jwks(self._published)
 
     async def rotate(self) -> None:
-        """Create the next key unless another replica just did, and delete keys without valid signatures."""
+        """Create the next key if the latest is too old, and delete keys without valid signatures."""
         async with self._db.transaction() as tx:
             rows = await store.list_newest_first(tx)
             if not rows or now() - rows[0].created_at >= self._age:

@@ -15,8 +15,8 @@ async def find(db: Executor, presenter: Presenter, query: FindSignatureKeys) -> 
     """Return the requested keys that belong to an account.
 
     An SSH key is valid for all confirmed addresses of its owner. So is an OpenPGP key with which its owner
-    has signed a token. Any other OpenPGP key is valid for the addresses that it names. The address that hides
-    a private address needs no confirmation, because it is derived from the account's name.
+    has signed a token. Any other OpenPGP key is valid only for the confirmed addresses that it names. The
+    noreply address counts as confirmed, because it is derived from the account's name.
     """
     certified = await gpg_keys.list_certified(db, query.key_ids)
     of_ssh = await ssh_keys.list_by_fingerprint(db, query.fingerprints)

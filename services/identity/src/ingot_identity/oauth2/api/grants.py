@@ -1,4 +1,4 @@
-"""Routes for the caller's grants to OAuth2 applications. Tokens cannot use them."""
+"""Routes for the caller's grants to OAuth2 applications. They cannot be used with access tokens."""
 
 from datetime import datetime
 

@@ -1,7 +1,7 @@
 """The flow from a user's consent to tokens. This module stores the decisions of the provider.
 
-A code works once and for ten minutes, a refresh token once. A second use means that it was stolen. Then every
-token from the same code is revoked.
+A code works once, within ten minutes. A refresh token works once. A second use of either means theft, so
+every token from the same code is revoked.
 """
 
 from collections.abc import Mapping

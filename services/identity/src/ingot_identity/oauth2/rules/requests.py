@@ -90,7 +90,7 @@ def check_authorization_request(
 def _readable(pairs: Pairs) -> Pairs:
     """Return the parameters with Ingot's scope names.
 
-    Response types that an error cannot quote become "other".
+    Unsupported response types become "other", because an error may not quote every character.
     """
     readable = [(name, _readable_value(name, value)) for name, value in pairs if value]
     has_scope = any(name == "scope" for name, _ in readable)
@@ -106,9 +106,10 @@ def _readable_value(name: str, value: str) -> str:
 
 
 def issue_tokens(rows: RequestRows, pairs: Pairs, authorization: str, issuer: str) -> tuple[Provider, Answer]:
-    """Answer a request for tokens. ``authorization`` is the Authorization header.
+    """Handle a request for tokens. Return the provider with the values to store, and its answer.
 
-    Programs without a secret may send an empty secret in Basic, which is ignored.
+    ``authorization`` is the Authorization header. Programs without a secret may send an empty secret in
+    Basic, which is ignored.
     """
     if secretless_id := _secretless_id(authorization):
         authorization, pairs = (

@@ -166,10 +166,11 @@ class Passkeys:
         return Begun(json.dumps(dict(options.public_key)), self._close(ceremony))
 
     def begin_registration(self, applicant: str, *, handle: bytes = b"") -> Begun:
-        """Begin to create the passkey of an account that does not exist yet. The browser inserts its name.
+        """Begin to create the passkey of an account that does not exist yet.
 
-        ``applicant`` is the digest of the browser and its link. ``handle`` is the handle of a passkey that
-        was created for a rejected account; the new passkey replaces it.
+        The browser inserts the account's name. ``applicant`` is the digest of the browser and its link.
+        ``handle`` is the handle of a passkey that was created for a rejected account; the new passkey
+        replaces it.
         """
         handle = handle or secrets.token_bytes(32)
         options, state = self._server.register_begin(
@@ -282,7 +283,7 @@ class Passkeys:
     async def _use(
         self, db: Database, state: str, purpose: Purpose, browser: str, account_id: int
     ) -> Ceremony:
-        """Return the ceremony of a sealed state. It works only once. Raises InvalidPasskey."""
+        """Return the ceremony of a sealed state, and mark its challenge as used. Raises InvalidPasskey."""
         try:
             text = self._seal.open(state.encode(), seconds=CEREMONY_SECONDS)
             ceremony = msgspec.json.decode(text, type=Ceremony)

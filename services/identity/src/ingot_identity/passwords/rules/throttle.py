@@ -3,9 +3,10 @@
 Failures are counted for the pair of name and address, for the name alone, and for the address alone. For IPv6
 the network of the customer counts, because a customer has very many addresses. Names without an account count
 as well: the wait must not reveal accounts. A user's login and email address are two names. If they were
-counted together, the wait for one would reveal that the other belongs to it. An attempt counts before its
-password is checked. So concurrent attempts see each other, also on different replicas: the shared values
-change all counters of an attempt in one step.
+counted together, the wait would reveal that both belong to one account.
+
+An attempt counts before its password is checked. So concurrent attempts see each other, also on different
+replicas: the shared values change all counters of an attempt in one step.
 """
 
 import asyncio
@@ -66,8 +67,7 @@ class SignInThrottle:
     async def attempt(self, name: str, address: str) -> AsyncIterator[Attempt]:
         """Enter this around the check of a password. Raises TooManyRequests if the attempt is too early.
 
-        An exception inside the block means that the password was not checked. The attempt is not counted
-        then.
+        An exception inside the block means that the password was not checked. Such an attempt is not counted.
         """
         counters = self._counters(name.lower(), address)
         # Without the lock, concurrent attempts with the right password would count against each other.

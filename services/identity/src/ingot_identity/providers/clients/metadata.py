@@ -1,8 +1,7 @@
-"""Metadata of providers: their endpoints, and the keys that sign their tokens. Cached for some time.
+"""Metadata of providers: their endpoints, and the keys that sign their tokens.
 
-Endpoints are read once an hour, and keys with them. For an unknown key they are read again, because providers
-replace their keys. That is done every ``REFETCH_SECONDS`` at most, because any client can send tokens with
-unknown keys.
+Both are cached for an hour. For an unknown key id the keys are read again, because providers replace their
+keys. This happens at most every ``REFETCH_SECONDS``, because any client can send tokens with unknown keys.
 """
 
 import time
@@ -73,7 +72,10 @@ class PublishedMetadata:
         return (await self._read(issuer)).metadata
 
     async def keys(self, issuer: str, key_id: str | None) -> KeySet:
-        """Return the keys of the issuer. They are read again if none has that id. Raises ProviderFailed."""
+        """Return the keys of the issuer. Raises ProviderFailed.
+
+        If none has that id, the keys are read again, at most every ``REFETCH_SECONDS``.
+        """
         published = await self._read(issuer)
         if published.keys is None:
             published.keys = await self._fetch_keys(published.metadata)

@@ -24,7 +24,10 @@ NO_ACCOUNT = "An account cannot be made from what the provider says. Ask those w
 
 
 class Account(NamedTuple):
-    """The account of a person. ``must_prove``: it is not linked, and the person must give its password."""
+    """The account of a person.
+
+    ``must_prove``: the account is not linked yet, and the person must give its password.
+    """
 
     row: AccountRow
     must_prove: bool = False
@@ -33,7 +36,10 @@ class Account(NamedTuple):
 async def find_account(
     db: Database, presenter: Presenter, source: SourceRow, config: OidcConfig, person: Person, address: str
 ) -> Account:
-    """Return the account of the person. It is created if the provider may do that. Raises Denied."""
+    """Return the account of the person. Create it if the configuration of the source allows this.
+
+    Raises Denied. If the claims forbid the sign-in, the access of a linked account ends, too.
+    """
     async with db.read() as reader:
         link = await identities.get(reader, source.id, person.subject)
         row = await accounts.get(reader, link.account_id) if link else None
@@ -65,7 +71,7 @@ async def _create(
 ) -> AccountRow:
     """Create the account of a person.
 
-    Raises Denied with one text, which reveals no existing name or address.
+    Raises Denied with the same text for every reason, so it does not reveal existing names or addresses.
     """
     row = await mappings.create_account(
         db,

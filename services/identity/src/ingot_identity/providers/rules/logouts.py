@@ -25,9 +25,9 @@ async def end_sessions(
     token: str,
     address: str,
 ) -> None:
-    """End the sessions that a logout token names. Raises InvalidToken, also for a token used before.
+    """End the sessions that a logout token names. If its subject has no account, nothing ends.
 
-    Raises ProviderFailed.
+    Raises InvalidToken, also for a token that was used before. Raises ProviderFailed.
     """
     claims = await verify_logout_token(published, config, token)
     # Accounts are linked by another claim than ``sub`` where the source says so; then ``sid`` names them.

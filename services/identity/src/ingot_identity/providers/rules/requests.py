@@ -1,8 +1,8 @@
 """The authorization code flow: the redirect to a provider and back (OpenID Connect Core, section 3.1).
 
-An attempt is bound to its browser, because only that has the sealed cookie. The state rejects forged
-responses, the nonce rejects id tokens of other attempts, and PKCE rejects stolen codes. The source rejects
-responses of another provider (RFC 9207).
+An attempt is bound to its browser, because only this browser has the sealed cookie. The state rejects forged
+responses, the nonce rejects id tokens of other attempts, and PKCE rejects stolen codes. The source of the
+attempt and the issuer in the response reject responses of another provider (RFC 9207).
 """
 
 import hmac
@@ -68,7 +68,7 @@ class Envelope:
         return (self._attempts.close(msgspec.json.encode(attempt).decode()) or b"").decode()
 
     def open_attempt(self, text: str) -> Attempt | None:
-        """Return the sealed attempt; None if it is too old or not ours."""
+        """Return the sealed attempt; None if it is too old or not sealed here."""
         try:
             return msgspec.json.decode(
                 self._attempts.open(text.encode(), seconds=ATTEMPT_SECONDS), type=Attempt
@@ -80,7 +80,7 @@ class Envelope:
         return (self._tickets.close(msgspec.json.encode(ticket).decode()) or b"").decode()
 
     def open_ticket(self, text: str, browser: str) -> Ticket | None:
-        """Return the sealed ticket; None if it is too old, not ours, or of another browser."""
+        """Return the sealed ticket; None if it is too old, not sealed here, or of another browser."""
         try:
             ticket = msgspec.json.decode(
                 self._tickets.open(text.encode(), seconds=TICKET_SECONDS), type=Ticket
@@ -119,7 +119,10 @@ def authorization_url(metadata: Metadata, config: OidcConfig, attempt: Attempt, 
 
 
 def code_of(metadata: Metadata, attempt: Attempt, query: str) -> str:
-    """Return the code in the response of a provider. Raises InvalidToken if it belongs to another attempt."""
+    """Return the code in the response of a provider.
+
+    Raises InvalidToken if the response is invalid or belongs to another attempt. Raises ProviderRefused.
+    """
     pairs = parse_qsl(query, max_num_fields=50)
     fields = dict(pairs)
     if len(fields) < len(pairs):

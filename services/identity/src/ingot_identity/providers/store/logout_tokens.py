@@ -21,7 +21,7 @@ logout_token = Table(
 
 
 async def add(db: Executor, source_id: int, sha256: bytes, expires_at: datetime) -> bool:
-    """Insert a token. Return False if it was used before. Deletes those too old to be accepted."""
+    """Insert a token, and delete expired tokens. Return False if the token was used before."""
     await db.execute(delete(logout_token).where(logout_token.c.expires_at <= now()))
     values = {"source_id": source_id, "sha256": sha256, "expires_at": expires_at}
     statement = insert(db, logout_token).values(values).on_conflict_do_nothing()

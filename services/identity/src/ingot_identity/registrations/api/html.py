@@ -67,7 +67,7 @@ def account_page(
 ) -> Page:
     """Return the form for the account of a confirmed address.
 
-    ``note`` None: no administrator must approve it.
+    ``note`` is the text for the administrators; None if the account needs no approval.
     """
     purpose = f"<p>for <strong>{escape(address)}</strong></p>"
     form = _account_form(action, hidden, login, _note_field(note), passkey, problem)

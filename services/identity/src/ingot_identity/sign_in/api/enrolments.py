@@ -25,7 +25,7 @@ Page = Response[Any]
 
 @get(ENROL, policy=anyone(), include_in_schema=False)
 async def enrolment_form(request: IdentityRequest) -> Page:
-    """Return the ways to set up a second factor, for an account that needs one."""
+    """Return the page to set up a second factor, for an account that needs one."""
     browser = Browser(request)
     session = await browser.enrolling_session()
     if session is None or not await browser.must_enrol(session):

@@ -105,7 +105,10 @@ def proof_page(
     problem: str = "",
     passkey: str = "",
 ) -> Page:
-    """Return the form that links an account after the provider named ``title`` has identified the person."""
+    """Return the form for further proofs after the provider named ``title`` has identified the person.
+
+    ``asks_password``: the account is not linked yet, and its password links it.
+    """
     purpose = (
         f"{escape(title)} knows you by an address of the account <strong>{escape(login)}</strong>. "
         "Give its password to link the two. From then on you sign in without it."

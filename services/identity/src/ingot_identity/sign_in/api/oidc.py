@@ -422,7 +422,10 @@ async def _read_person(
 
 
 async def _failure(request: IdentityRequest, browser: Browser, source: SourceRow, error: Exception) -> Page:
-    """Return the page for a failed sign-in. The reason is only logged, because it may be confidential."""
+    """Return the page for a failed sign-in. It shows a reason only if the error is Denied.
+
+    Other reasons are logged only, because they may be confidential.
+    """
     log.warning("a sign-in with a provider failed", source=source.name, reason=str(error))
     match error:
         case ProviderRefused():

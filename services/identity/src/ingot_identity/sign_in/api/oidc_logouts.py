@@ -65,7 +65,11 @@ async def session_provider(request: IdentityRequest, session_id: int) -> Session
 
 
 async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
-    """Return the URL that ends the session at the provider; empty if the provider has none."""
+    """Return the URL that ends the session at the provider; empty if it cannot be ended there.
+
+    Reasons are a provider without such a URL, an unavailable provider, a disabled source, and the source's
+    configuration.
+    """
     async with request.db.read() as db:
         source = await source_store.get(db, source_id)
     if source is None or not source.enabled or source.kind != SourceKind.OIDC:

@@ -360,7 +360,7 @@ async def _code_page(
 ) -> Page:
     """Return the page for the second factor.
 
-    ``began``: it is shown for the first time, so without an error.
+    ``began``: the page is shown for the first time, so without an error.
     """
     token = browser_sessions.form_token(browser.form_secret)
     sign_ins = request.part(TwoFactorComponents).sign_ins
@@ -391,7 +391,10 @@ def _goes_to(consent: Consent | Answer) -> str:
 
 
 def leads_to_application(consent: Consent | Answer | None) -> list[str]:
-    """Return form targets of the sign-in page. With an earlier consent it redirects to the application."""
+    """Return form targets of the sign-in page.
+
+    After an earlier consent, the sign-in redirects to the application, so its URI must be allowed.
+    """
     address = _goes_to(consent) if consent else ""
     return [redirect_uris.form_action(address)] if address else []
 
