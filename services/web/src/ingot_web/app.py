@@ -77,7 +77,7 @@ FUNCTIONS = (code_rows, split_rows, unified_rows)
 
 
 def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | None = None) -> Litestar:
-    """Return the app of web. It calls identity, repos, issues and hooks. Raises SettingsError."""
+    """Return the app of web. It calls identity, repos, issues, hooks and mail. Raises SettingsError."""
     parts = assemble("web", settings, urls=settings.urls(), peers=peers, bus=bus)
     site_files = read_site_files(settings.site_logo, settings.accent)
     templates = Templates(

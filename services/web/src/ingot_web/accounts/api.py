@@ -128,7 +128,7 @@ async def explore(request: WebRequest) -> Response[bytes]:
 
 @get("/explore/repos", policy=anyone(), include_in_schema=False)
 async def explore_repositories(request: WebRequest) -> Response[str]:
-    """List all repositories that the caller may see, by name or topic."""
+    """List the repositories that the caller may see, filtered by name or topic."""
     sort = request.query_params.get("sort", "updated")
     sort = sort if sort in SORTS else "updated"
     filters: dict[str, Any] = {"topic": True} if request.query_params.get("topic") else {}

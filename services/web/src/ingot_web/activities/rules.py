@@ -116,7 +116,10 @@ class Day:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """The days of the last 53 weeks, and the labels of months. Weeks begin on Sunday."""
+    """The days of the last 53 weeks. Weeks begin on Sunday.
+
+    ``months`` has the number of contributions of each month, latest first.
+    """
 
     days: Sequence[Day]
     total: int

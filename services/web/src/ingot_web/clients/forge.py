@@ -125,7 +125,7 @@ class Forge:
         return [*first.rows, *(row for other in others for row in other.rows)]
 
     async def is_there(self, service: str, path: str) -> bool:
-        """True if the service responds with success, False for the errors in NOTHING."""
+        """True if the service responds with success, False for NotFound."""
         try:
             await self.answer(service, path)
         except NotFound:
@@ -232,9 +232,9 @@ class Forge:
             return None
 
     async def accept_invitation(self, code: str) -> LinkedInvitation:
-        """Accept an invitation for the caller by its link, which ends.
+        """Accept the invitation of a link for the caller. The link then stops working.
 
-        Raises NotFound if it has ended, and Denied if the inviter may no longer invite.
+        Raises NotFound if the invitation has ended, and Denied if the inviter may no longer invite.
         """
         linked = await self.invitation(code)
         if linked is None:

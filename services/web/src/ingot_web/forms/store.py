@@ -118,7 +118,7 @@ def _key(digest: bytes) -> str:
 
 
 def open_digests(url: str) -> SharedDigests | None:
-    """Return the digests at ``url`` (redis://…), or None for memory://, if processes share nothing.
+    """Return the digests at ``url`` (redis://…). None for memory://: processes then share no digests.
 
     Raises SettingsError.
     """

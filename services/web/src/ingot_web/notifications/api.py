@@ -32,8 +32,8 @@ UNREAD_AGE = 30
 async def notifications(request: WebRequest) -> Response[Any]:
     """List notifications of the caller: unread, read with ``?q=read``, or all with ``?q=all``.
 
-    ``reason`` and ``repository`` filter them. ``?open=`` redirects to the subject of one. Pending transfers
-    are listed as unread.
+    ``reason`` and ``repository`` filter the list. ``?open=`` redirects to the subject of the thread with this
+    id. Pending transfers are listed as unread.
     """
     request.require_signed_in()
     if thread_id := whole_number(request.query_params.get("open", "")):
@@ -106,7 +106,7 @@ async def count_unread(request: WebRequest) -> Response[Any]:
 
 
 def _place(request: WebRequest, thread: Any) -> str:
-    """Return the path of the latest comment on its timeline page, or the path of the issue."""
+    """Return the path of the latest comment of a thread, or of its subject without comments."""
     subject = thread["subject"]
     if not subject["latest_comment_url"]:
         return urlsplit(str(subject["html_url"])).path.removeprefix(request.root)

@@ -209,7 +209,7 @@ async def _members(pages: OrganizationPages, problem: ApiError | None = None) ->
 
 @post(f"{SETTINGS}/members", policy=anyone(), include_in_schema=False)
 async def remove_member(request: WebRequest, org: str) -> Response[Any]:
-    """Remove a person from all teams."""
+    """Remove a member from the organization and all its teams."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await pages.forge.send("DELETE", "identity", pages.api("members", form.text("login")))
@@ -323,7 +323,7 @@ def is_mixed(team: Any) -> bool:
 
 @post(f"{SETTINGS}/teams/{{team:int}}", policy=anyone(), include_in_schema=False)
 async def change_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Add a person or repository to a team, or remove it. Invite a person, or withdraw an invitation."""
+    """Add or remove one member or repository of a team, or send or withdraw an invitation."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     method = "DELETE" if form.has("remove") else "PUT"
     try:
@@ -362,7 +362,7 @@ async def _edit_team_page(
 
 @post(f"{SETTINGS}/teams/{{team:int}}/edit", policy=anyone(), include_in_schema=False)
 async def save_team(request: WebRequest, org: str, team: int) -> Response[Any]:
-    """Change the name and the permissions of a team."""
+    """Change the name, the description and the permissions of a team."""
     form, pages = await request.sent_form(), OrganizationPages(request, org)
     try:
         await pages.forge.send("PATCH", "identity", at("teams", team), _team_of(form))

@@ -107,7 +107,7 @@ def _in_labels(problem: ApiError) -> str:
 def _form_page(
     frame: RepositoryFrame, act: str, title: str, form: Form, problem: ApiError | None, **values: Any
 ) -> Response[str]:
-    """Return the form of a release. ``act`` is the last segment of its URL."""
+    """Return the form of a release. ``act`` is the end of its URL."""
     return frame.render(
         "releases/form.html",
         tab="releases",

@@ -1,6 +1,6 @@
 """The page that searches repositories, people, issues, files of one repository, and commands.
 
-The command palette shows its response in a dialog.
+The command palette shows the results in a dialog.
 """
 
 from asyncio import gather

@@ -232,7 +232,7 @@ async def _begin(frame: RepositoryFrame) -> None:
 async def _form_page(
     frame: RepositoryFrame, act: str, form: Form, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the form of a page. ``act`` is the last segment of its URL."""
+    """Return the form of a page. ``act`` is the end of its URL."""
     preview = ""
     if form.has("preview"):
         (preview,) = await frame.forge.render(

@@ -61,7 +61,7 @@ async def _gpg_keys_page(request: WebRequest, form: Form, problem: ApiError | No
 
 @post("/user/settings/gpg_keys", policy=anyone(), include_in_schema=False)
 async def change_gpg_keys(request: WebRequest) -> Response[Any]:
-    """Add, verify or remove an OpenPGP key."""
+    """Add or remove an OpenPGP key."""
     form = await request.sent_form()
     try:
         if form.has("remove"):

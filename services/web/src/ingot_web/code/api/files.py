@@ -162,7 +162,7 @@ def _shares(languages: dict[str, int]) -> list[tuple[str, float]]:
 
 
 async def _readme(frame: RepositoryFrame, ref: NamedRef, contents: list[Any]) -> tuple[str, Markup | str]:
-    """Return name and HTML of the README of a folder."""
+    """Return name and HTML of the README of a folder. Both are empty if no README can be shown."""
     files = [entry for entry in contents if entry["type"] == "file"]
     readmes = [entry for entry in files if entry["name"].lower().partition(".")[0] == "readme"]
     if not readmes:

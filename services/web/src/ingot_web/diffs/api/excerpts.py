@@ -54,7 +54,7 @@ async def excerpt(request: WebRequest, sha: str) -> Response[str] | Response[byt
 async def _lines(frame: RepositoryFrame, sha: str, path: str) -> list[str]:
     """Return the lines of a file in git.
 
-    Raises the errors of ``file_in_git``, and TooLarge for a file that is longer than its page shows.
+    Raises the errors of ``file_in_git``, and TooLarge for a file of more than ``SHOWN_BYTES``.
     """
     segments = path.split("/")
     listed = await frame.forge.get("repos", frame.api("contents-ext", *segments), ref=sha)

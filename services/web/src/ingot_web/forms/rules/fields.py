@@ -54,7 +54,7 @@ class Form(dict[str, str]):
         return [*fields, *(part for file in self.files for part in (file.name.encode(), file.content))]
 
     def ids(self, name: str) -> list[int]:
-        """Return the values of a field that are numbers, which are ids."""
+        """Return the ids in a field. Values that are no numbers are omitted."""
         return [number for value in self.all(name) if (number := whole_number(value)) is not None]
 
     def text(self, name: str) -> str:

@@ -27,7 +27,10 @@ LISTED = {"stat": False, "files": False, "verification": False}
 
 @get("/{owner:str}/{repo:str}/commits/{ref:path}", policy=anyone(), include_in_schema=False)
 async def commits(request: WebRequest) -> Response[Any]:
-    """List commits of a branch, tag or commit, filtered by path and author."""
+    """List commits of a branch, tag or commit, filtered by path and author.
+
+    Return a feed if the path ends with a feed suffix.
+    """
     frame = RepositoryFrame(request)
     if named := await _ref_with_feed(frame):
         return await _feed(frame, named, request.scope["path"].rpartition(".")[2])

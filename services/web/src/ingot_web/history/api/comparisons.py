@@ -66,7 +66,7 @@ async def comparison_page(
 ) -> Response[str]:
     """Return the comparison, with the form of a new pull request and its error.
 
-    Return the page to choose branches if one is unknown.
+    If a branch does not exist, return the page to choose branches.
     """
     basehead = frame.request.rest(3)
     base, separator, head = basehead.partition("..." if "..." in basehead else "..")

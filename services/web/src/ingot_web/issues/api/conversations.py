@@ -248,9 +248,9 @@ async def _issue_page(frame: RepositoryFrame, index: int, problem: ApiError | No
 async def conversation(
     frame: RepositoryFrame, issue: Any, talk: Mapping[str, Any], reviews: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Return the description and the timeline ``talk`` with their reactions. One request renders all texts.
+    """Return the template values for the description and the timeline ``talk``, with their reactions.
 
-    Entries on other pages of the timeline become links.
+    One request renders all texts. Entries on other pages of the timeline become links.
     """
     timeline, total = talk["timeline"], talk["total"]
     verdicts = {review["id"]: review["state"] for review in reviews}

@@ -1,7 +1,7 @@
 """Issue forms of a repository: the fields of a template, their validation, and the text of the issue.
 
-The text has the format of Gitea: a heading for each field, and the answer below it. Any user can write the
-files, so attributes of a wrong type are ignored.
+The text has the format of Gitea: a heading for each field, and the answer below it. Any user with write
+access can write the template files, so attributes of a wrong type are ignored.
 """
 
 import re
@@ -134,7 +134,7 @@ def _option(raw: Any) -> FormOption:
 
 
 def inline(html: Markup | None, text: str) -> str:
-    """Return rendered text without its paragraph; ``text`` if it has more than one block."""
+    """Return rendered text without its paragraph; ``text`` if the HTML is not a single paragraph."""
     inner = html.strip().removeprefix("<p>").removesuffix("</p>") if html else ""
     is_one = html is not None and html.strip() == f"<p>{inner}</p>" and "<p>" not in inner
     return Markup(inner) if is_one else text  # noqa: S704 - issues sanitizes it
@@ -241,7 +241,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:
-    """Return the attribute without surrounding spaces; empty if it is not a string."""
+    """Return the attribute without surrounding spaces; empty if it is neither a text nor a number."""
     value = attributes.get(name)
     return str(value).strip() if isinstance(value, str | int | float) else ""
 

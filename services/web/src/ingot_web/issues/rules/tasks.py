@@ -22,7 +22,7 @@ _LABEL = 200
 def with_buttons(html: Markup, text: str) -> Markup | None:
     """Return the text as HTML with a button for each checkbox, which sends its number as ``task``.
 
-    None without checkboxes, or if the checkboxes of HTML and text differ.
+    None without checkboxes, with footnotes, or if the checkboxes of HTML and text differ.
     """
     states = _states(html)
     if not states or states != [task[1] != " " for _, task in _tasks(text)] or 'class="footnotes' in html:

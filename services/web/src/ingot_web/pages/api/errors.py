@@ -104,7 +104,10 @@ def _http_error(request: WebRequest, error: HTTPException) -> Response[str]:
 
 
 def _wrong_method(request: WebRequest, error: MethodNotAllowedException) -> Response[Any]:
-    """Redirect a browser that opens the URL of a form to the page of the form."""
+    """Redirect a browser that opens the URL of a form to the page of the form.
+
+    For other methods than GET, return an error page with the allowed methods in ``Allow``.
+    """
     path = request.scope["path"]
     if is_internal(path):
         return error_page(request, 404, "")

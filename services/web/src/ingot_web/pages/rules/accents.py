@@ -15,9 +15,10 @@ TINT = 0.12
 
 
 def accent_rule(sheet: str, accent: str) -> str:
-    """Return the CSS rule of an accent colour; empty without a colour. High contrast keeps its own colours.
+    """Return the CSS rule of an accent colour; empty without a colour.
 
-    ``accent`` has two colours, for light and dark. Raises SettingsError.
+    ``accent`` has two colours, for light and dark. The theme for high contrast keeps its own colours. Raises
+    SettingsError for a colour with a contrast below ``LEAST_CONTRAST``.
     """
     if not accent:
         return ""

@@ -185,10 +185,11 @@ def short(sha: str) -> str:
 
 
 def page_at_source(name: str, original_url: str) -> str:
-    """Return the page of a person at the source of an import, or nothing for a source without pages.
+    """Return the URL of a person's page at the source of an import; empty for a source without pages.
 
-    ``original_url`` is the address of the repository there. Its owner has a page next to that of the person.
-    With more folders in it only the repository is known, because a site or a group may have a folder.
+    ``original_url`` is the URL of the repository at the source. If its path is owner and name, the person's
+    page is next to the owner's page. For a longer path, return the URL of the repository: the site may be in
+    a folder, or the owner in a group.
     """
     parts = urlsplit(original_url)
     if not name or parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,4 +1,7 @@
-"""Changes of a pull request for a page. Rejects a request if its head or base has moved since."""
+"""Changes of a pull request for a page. Rejects a request for changes that are no longer current.
+
+A request names the changes by the head commit, the base branch and the merge base (``TARGET``).
+"""
 
 from base64 import b64decode
 from collections.abc import Mapping

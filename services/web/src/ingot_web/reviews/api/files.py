@@ -234,7 +234,10 @@ def committed_words(sha: str) -> str:
 
 @post("/{owner:str}/{repo:str}/pulls/{index:int}/reviews", policy=anyone(), include_in_schema=False)
 async def review(request: WebRequest, index: int) -> Response[Any]:
-    """Submit a review with the pending comments on lines."""
+    """Submit a review with the pending comments on lines, or discard the pending review.
+
+    If the changes have moved since the page was shown, the review is not sent.
+    """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     if form.has("preview"):
         return await preview(frame, form, SEND)

@@ -38,7 +38,7 @@ async def find_comment(request: WebRequest, comment_id: int) -> Response[bytes]:
 
 
 async def _page_of_review(frame: RepositoryFrame, index: int, review_id: int) -> str:
-    """Return the path of the page, below the repository. Raises NotFound."""
+    """Return the path of the page with a review, below the repository. Raises NotFound."""
     (review,) = await frame.load(
         frame.forge.get_if_there("issues", frame.api("pulls", index, "reviews", review_id))
     )

@@ -91,7 +91,7 @@ def is_same_line(before: bytes, after: bytes, number: int) -> bool:
 
 
 def with_suggestion(content: bytes, number: int, suggestion: str) -> bytes:
-    """Return the file with the suggested lines instead of line ``number``, with its line ending.
+    """Return the file with the suggested lines instead of line ``number``, in the line ending of that line.
 
     An empty suggestion removes the line.
     """

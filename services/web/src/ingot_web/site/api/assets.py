@@ -62,9 +62,9 @@ def _answer(files: SiteFiles, name: str, *, by_content: bool) -> Response[bytes]
 
 @get("/-/assets/{name:str}", policy=anyone(), include_in_schema=False)
 async def asset(request: WebRequest, name: str) -> Response[bytes]:
-    """Return a static file.
+    """Return a static file. Its URL has a query with a digest of its content.
 
-    Its URL has a query with a digest of its content. URLs on sign-in pages have none.
+    URLs on sign-in pages have no query, so browsers cache these files for only ten minutes.
     """
     return _answer(request.part(SiteFiles), name, by_content=bool(request.scope["query_string"]))
 
