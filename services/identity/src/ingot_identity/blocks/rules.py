@@ -28,7 +28,7 @@ async def block(tx: Tx, blocker_id: int, blocked_id: int, note: str) -> None:
 
 
 async def lock_relation(tx: Tx, *account_ids: int) -> None:
-    """Lock both accounts against deletion, and changes of their blocks and follows against each other.
+    """Lock two accounts against deletion, and serialize changes of the blocks and follows between them.
 
     Raises NotFound.
     """

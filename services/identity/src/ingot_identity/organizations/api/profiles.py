@@ -95,7 +95,7 @@ async def create_organization(request: IdentityRequest, data: CreateOrgOption) -
 
 @get("/api/v1/orgs", policy=public("read:organization"), operation_id="orgGetAll", tags=["organization"])
 async def list_all_organizations(request: IdentityRequest, q: str = "") -> Response[list[Organization]]:
-    """List organizations that the caller may see, by name. With `q`, list only those with `q` in their name."""
+    """List organizations that the caller may see, by name. With `q`, their names must contain `q`."""
     page, viewer = request.page(), None if request.principal.admin else request.principal
     async with request.db.read() as db:
         rows, total = await store.list_visible(db, page, viewer=viewer, text=q.strip())

@@ -40,7 +40,7 @@ class PasswordChecks:
     others: OtherPasswords
 
     async def matches(self, account: AccountRow, password: str) -> bool:
-        """True if it is the account's local password, or its password at a linked directory.
+        """True if ``password`` is the account's local password, or its password at a linked directory.
 
         A directory that is unavailable accepts no password. Raises Unavailable.
         """
