@@ -48,7 +48,7 @@ _OF_NUMBERS = {
 class ActivityLine:
     """An activity as a sentence: the actor, ``words``, the repository.
 
-    ``path`` is the path of the page about it, without the root of the site. ``lines`` are more details.
+    ``path`` is the path of the activity's page, without the root of the site. ``lines`` are more details.
     """
 
     activity: Any

@@ -31,7 +31,7 @@ def require_few_files(form: Form) -> None:
 async def attach(frame: RepositoryFrame, form: Form, path: str, body: str) -> ApiError | None:
     """Attach the files of a form to an existing issue or comment, and add links to its text.
 
-    Return an error instead of raising it: the text is already saved, and must not be sent again.
+    Return an error instead of raising it, or None: the text is already saved, and must not be sent again.
     """
     try:
         await _store_and_link(frame, form, path, body)

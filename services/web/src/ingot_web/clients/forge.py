@@ -378,9 +378,9 @@ class Forge:
     async def _rendered_now(
         self, texts: list[str], context: str, images: str, wiki: bool
     ) -> dict[str, tuple[str, bool]]:
-        """Return HTML by text, and True if it may be cached. Sends texts to issues in several requests.
+        """Return the HTML of each text, and True if the HTML may be cached.
 
-        Texts that are too large for a request are omitted.
+        Texts are sent to issues in several requests. Texts that are too large for a request are omitted.
         """
         html: dict[str, tuple[str, bool]] = {}
         sizes = accumulate(len(text) for text in texts)

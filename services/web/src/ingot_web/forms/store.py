@@ -1,8 +1,8 @@
 """Digests of forms that any process of web has accepted, in Redis, for a limited time.
 
 If Redis is unavailable, every digest is treated as new, because working forms matter more than duplicates.
-Then one form at a time retries Redis, first after ten seconds. It waits for the response. Other forms do not
-wait.
+After a pause, first of ten seconds, one form at a time retries Redis, and waits for its response. Other forms
+do not wait.
 """
 
 import secrets
@@ -100,7 +100,7 @@ class SharedDigests:
         return answer
 
     async def examine(self, _repair: bool) -> list[str]:
-        """Return a line for the doctor if Redis is unavailable."""
+        """Return a line for the doctor if Redis is unavailable; otherwise an empty list."""
         try:
             await self._redis.ping()
         except self._failures as error:

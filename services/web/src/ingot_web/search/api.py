@@ -68,7 +68,10 @@ async def _repository(request: WebRequest) -> Any:
 
 
 async def _files(request: WebRequest, repository: Any, words: str) -> list[str]:
-    """Return paths of files of the default branch of a repository."""
+    """Return paths of files of the default branch that contain ``words``.
+
+    Empty without a repository, or if the caller may not read its code.
+    """
     if repository is None or not repository["has_code"] or repository["empty"]:
         return []
     branch = repository["default_branch"].split("/")

@@ -266,7 +266,11 @@ async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
 
 
 class ShownFile(NamedTuple):
-    """The presentation of a file. ``note`` is the reason why a rendering is missing."""
+    """The presentation of a file. ``kind`` and ``content`` are for the template.
+
+    ``has_rendering``: the file can be shown rendered and as source. ``note`` is the reason why a rendering is
+    missing.
+    """
 
     kind: str
     content: Any = None

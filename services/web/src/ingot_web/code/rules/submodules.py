@@ -17,7 +17,10 @@ _SAFE = "/%:@!$&'()*+,;=~"
 
 
 class SubmodulePage(NamedTuple):
-    """The page of a submodule. ``is_here``: it is on this site, at the commit of the submodule."""
+    """The page of a submodule.
+
+    ``is_here``: the page is on this site, and shows the commit of the submodule.
+    """
 
     href: str
     is_here: bool

@@ -27,9 +27,9 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 @dataclass(frozen=True)
 class Gap:
-    """Omitted unchanged lines: their new numbers, and the distance to their old numbers.
+    """Unchanged lines that a diff omits, by their new numbers. An old number is the new number plus ``shift``.
 
-    ``last`` is 0 if they continue to the end of the file.
+    ``last`` is 0 if the lines continue to the end of the file.
     """
 
     first: int
@@ -200,7 +200,10 @@ def _parts(text: str) -> list[list[str]]:
 
 
 def line_at(diff: Diff, position: str) -> tuple[DiffFile, DiffLine] | None:
-    """Return file and line at a position. "2R17" is line 17 on the right of the second file."""
+    """Return file and line at a position; None if the diff does not show the position.
+
+    "2R17" is line 17 on the right of the second file.
+    """
     match = _POSITION.fullmatch(position)
     file = next((one for one in diff.files if match and one.number == int(match[1])), None)
     if match is None or file is None:
@@ -269,7 +272,7 @@ def _file(lines: list[str], part: range) -> DiffFile:
 def _digests(parts: list[list[str]]) -> dict[str, str]:
     """Return the digest of each file over all its parts, by the first line of the parts.
 
-    It is empty for a binary file whose contents are unknown.
+    The digest is empty for a binary file whose contents are unknown.
     """
     hashes: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     unknown = set()

@@ -76,7 +76,7 @@ def _row_of(links: str) -> str:
 def _more(gap: Gap | None, excerpt: str) -> str:
     """Return links to omitted lines: after the previous hunk, and before the next hunk.
 
-    ``excerpt`` must be escaped.
+    Empty without a gap or without ``excerpt``, which must be escaped.
     """
     if gap is None or not excerpt:
         return ""
@@ -124,7 +124,10 @@ def _old_number(line: DiffLine, link: str) -> str:
 
 
 def _number(value: int | None, side: str, link: str) -> str:
-    """Return the number of a line, with a link to comment on it. ``link`` must be escaped."""
+    """Return the number of a line, with a link to comment on it; empty without a number.
+
+    ``link`` must be escaped. If it is empty, the number has no link.
+    """
     if not value:
         return ""
     if not link:

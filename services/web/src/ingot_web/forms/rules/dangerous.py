@@ -1,6 +1,6 @@
 """The list of all forms that require a recent proof.
 
-They change the access to accounts and repositories, or delete them.
+These forms change the access to accounts and repositories, or delete accounts and repositories.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Outcomes of forms, which the next page shows once.
 
-They are in its URL, because web has no cookies for them.
-
-Each is signed for one caller and one page, so links of other sites cannot show a wrong outcome. Each process
-only knows the outcomes that it has shown. Another process shows an outcome again if the page is reloaded
-within ``LIFETIME`` seconds.
+An outcome is in the URL of the page, because web has no cookies for outcomes. It is signed for one caller and
+one page, so links of other sites cannot show a wrong outcome. Each process only knows the outcomes that it
+has shown. Another process shows an outcome again if the page is reloaded within ``LIFETIME`` seconds.
 """
 
 from urllib.parse import urlencode

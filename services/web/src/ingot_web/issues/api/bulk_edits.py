@@ -54,7 +54,7 @@ async def _page(
     problem: ApiError | None = None,
     outcomes: Sequence[EditOutcome] = (),
 ) -> Response[Any]:
-    """Return the form. Rejected issues stay selected."""
+    """Return the form. Rejected issues stay selected. Raises NotFound if the unit is disabled."""
     tab = _tab(frame.request)
     choices, people = await frame.load(
         frame.forge.issue_choices(frame.base),

@@ -64,7 +64,10 @@ def _require_right(frame: RepositoryFrame, issue: Any, kind: str) -> str:
 
 
 async def _rows(frame: RepositoryFrame, index: int, kind: str) -> Any:
-    """Return the choices of a kind. For reviewers, also return the pull request."""
+    """Return the choices of a kind; empty for the due date.
+
+    For reviewers, return the pull request, the people and the teams.
+    """
     forge = frame.forge
     match kind:
         case "labels" | "milestone":

@@ -84,7 +84,7 @@ def comment_page(
 ) -> Response[str]:
     """Return the form that is sent to ``own``. ``back`` is the path of the Cancel link.
 
-    Both paths are below the repository's. ``fields`` are hidden fields of the form.
+    Both paths are below the path of the repository. ``fields`` are hidden fields of the form.
     """
     return frame.render(
         "issues/comment.html",

@@ -120,7 +120,7 @@ async def _new_page(
     problem: ApiError | None = None,
     problems: Mapping[str, str] | None = None,
 ) -> Response[str]:
-    """Return the page.
+    """Return the page of a new issue.
 
     ``problem`` is the error of a rejected form; ``problems`` has the errors of its fields.
     """

@@ -124,7 +124,7 @@ async def _measure(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _spend(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Add hours and minutes of work for the caller."""
+    """Add hours and minutes of work for the caller. Raises Invalid for other texts than whole numbers."""
     hours, minutes = (whole_number(form.text(name) or "0", 4) for name in ("hours", "minutes"))
     if hours is None or minutes is None:
         raise Invalid.field("hours", "format", "hours and minutes are whole numbers")

@@ -14,7 +14,7 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 async def tick(request: WebRequest, index: int) -> Response[bytes]:
     """Toggle the checkbox of a task in the text that the caller saw.
 
-    Raises Conflict if the text has changed since then.
+    Raises Conflict if the text has changed since the page was shown.
     """
     form, frame = await request.sent_form(), RepositoryFrame(request)
     path = frame.api("issues", index)

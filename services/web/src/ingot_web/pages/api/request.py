@@ -223,9 +223,9 @@ class WebRequest(ApiRequest):
         return form
 
     def proof(self, words: str) -> str:
-        """Return a signature of ``words`` for a link on a page of this caller. It expires.
+        """Return a signature of ``words`` for a link on a page of this caller.
 
-        Other sites cannot create it.
+        Other sites cannot create the signature. It expires after 12 hours.
         """
         return self.part(FormTokens).token(f"{self._caller} {words}", int(time.time()))
 
@@ -278,7 +278,10 @@ class WebRequest(ApiRequest):
 
     @property
     def _sign_in(self) -> str:
-        """Return the URL of the sign-in page. It redirects to this page afterwards if GET can request it."""
+        """Return the URL of the sign-in page, which redirects to this page afterwards.
+
+        If GET cannot request this page, the sign-in page redirects to the home page.
+        """
         address = f"{self.root}/login"
         if self.method != "GET" or self.scope["path"] == "/":
             return address

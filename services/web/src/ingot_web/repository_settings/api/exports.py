@@ -20,7 +20,7 @@ async def export(request: WebRequest) -> Response[Any]:
 
 
 async def _export_page(frame: RepositoryFrame, problem: ApiError | None = None) -> Response[Any]:
-    """Return the page. It refreshes while the export runs."""
+    """Return the page of the archive. It refreshes while the export runs."""
     (archive,) = await load_own(frame, frame.forge.get_if_there("repos", frame.api("export")))
     is_running = archive is not None and archive["status"] == "running"
     if frame.request.wants_part and problem is None and not is_running:

@@ -1,4 +1,4 @@
-"""Routes for protection of branches and tags: the rules, and the forms that create, edit and delete one."""
+"""Routes for protection of branches and tags: the rules, and the forms to create, edit and delete a rule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -309,9 +309,9 @@ async def comment_on_line(request: WebRequest, index: int) -> Response[Any]:
 
 
 async def _latest_of(frame: RepositoryFrame, path: str) -> str:
-    """Return the anchor of the latest comment of a review.
+    """Return the anchor of the latest comment of a review; empty if the request fails.
 
-    Empty if the request fails, because the review was already sent.
+    Errors are ignored, because the review was already sent.
     """
     with suppress(ApiError):
         if said := await frame.forge.get("issues", path):

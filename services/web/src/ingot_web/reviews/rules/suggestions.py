@@ -49,7 +49,7 @@ def with_draft(body: str, draft: str) -> str:
 def lines_commented(diff_hunk: str) -> list[str]:
     """Return the lines of the new file in the hunk of a comment, up to the commented line.
 
-    Empty if the lines may be truncated.
+    Empty if the lines may be truncated, or if the commented line is not in the new file.
     """
     if len(diff_hunk) >= LONGEST_HUNK:
         return []

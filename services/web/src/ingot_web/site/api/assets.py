@@ -43,7 +43,7 @@ Disallow: /*/*/settings
 
 
 def _answer(files: SiteFiles, name: str, *, by_content: bool) -> Response[bytes]:
-    """Return a file.
+    """Return a file. Raises NotFound.
 
     ``by_content``: its URL changes with its content, so browsers may cache it for a year.
     """
