@@ -1,8 +1,8 @@
 """Policies of paths that name an account or a team. ``access/rules.py`` decides before the body is read.
 
 Routes about the caller's own account (``/api/v1/user/…``) have the policies of the chassis. Other routes must
-not have them: a token that is restricted to repositories could read there (``tests/test_roles.py`` tries it
-on every route).
+not have those policies: a token that is restricted to repositories could read there (``tests/test_roles.py``
+tries it on every route).
 """
 
 from collections.abc import Awaitable, Callable
@@ -135,7 +135,7 @@ def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool 
 
 
 async def _moved(db: Executor, principal: Principal, connection: Connection) -> Moved | None:
-    """Return the error with the new path, if the path has a former name that the caller may see."""
+    """Return the error with the new path if the path has a former name that the caller may see; else None."""
     name = "org" if "org" in connection.path_params else "username"
     login = connection.path_params.get(name)
     row = await former_names.get_account(db, login) if login else None

@@ -1,4 +1,7 @@
-"""Routes for variables of Actions, for external CI systems. They belong to the caller or an organization."""
+"""Routes for variables of Actions, for external CI systems.
+
+The variables belong to the caller or an organization.
+"""
 
 from litestar import MediaType, Response, delete, get, post, put
 

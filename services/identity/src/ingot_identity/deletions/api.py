@@ -38,9 +38,9 @@ class Purge(msgspec.Struct):
 async def delete_user(request: IdentityRequest, purge: bool = False) -> Response[Purge | None]:
     """Delete a user who owns no repositories and is in no organization.
 
-    With `purge` the user leaves all organizations, and the user's repositories are deleted. Organizations
-    without another owner are deleted, too. If the deletion takes longer than the request, the status is 202.
-    The user can no longer sign in then.
+    With `purge` the user can no longer sign in, and leaves all organizations. The user's repositories are
+    deleted, and so are organizations without another owner. If the deletion takes longer than the request,
+    the status is 202.
     """
     account, patience = request.account, request.settings.deletion_patience
     if not purge:

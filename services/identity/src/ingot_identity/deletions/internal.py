@@ -17,7 +17,7 @@ from ingot_identity.deletions import rules as account_deletion
 async def save_ownership(request: IdentityRequest, repository_id: int, data: Ownership) -> None:
     """Store the owner of a repository, whose account then cannot be deleted.
 
-    404 if the account is deleted.
+    Answers 404 if the account is deleted.
     """
     async with request.db.transaction() as tx:
         await account_deletion.save_ownership(tx, repository_id, data)

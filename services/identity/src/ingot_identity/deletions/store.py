@@ -27,7 +27,10 @@ tombstone = Table(
 
 
 class TombstoneRow(TypedRow):
-    """A deleted account. ``fallback_owner_id`` (column ``heir_id``) is the user who deleted it, or 0."""
+    """A deleted account.
+
+    ``fallback_owner_id`` (column ``heir_id``) is the user who deleted an organization; 0 for a deleted user.
+    """
 
     account_id: int
     kind: AccountKind
@@ -62,7 +65,7 @@ _LOCKED = PreparedQuery(
 
 
 async def lock(db: Executor, account_id: int) -> TombstoneRow | None:
-    """Return the tombstone, locked until the transaction ends."""
+    """Return the tombstone, locked until the transaction ends; None if the account was not deleted."""
     return await _LOCKED.first(db, account_id=account_id)
 
 
@@ -111,7 +114,7 @@ async def add_purge(
 
 
 async def lock_purge(db: Executor, account_id: int) -> PurgeRow | None:
-    """Return the purge of an account, locked until the transaction ends."""
+    """Return the purge of an account, locked until the transaction ends; None without a purge."""
     return await fetch_first(
         db, select(purge).where(purge.c.account_id == account_id).with_for_update(), PurgeRow
     )

@@ -1,8 +1,8 @@
 """The addresses of a user. One of them is primary. Two users never have the same address.
 
-An address is confirmed by an administrator who assigned it, or by a link in a mail. Until then an address
-that a user adds is a claim. With an SMTP server several accounts may claim an address. The account that
-confirms it gets it. Without an SMTP server the first claim gets it.
+An address is confirmed by an administrator who assigned it, or by a link in a mail. An address that a user
+adds is a claim until it is confirmed. With an SMTP server several accounts may claim an address. The account
+that confirms it gets it. Without an SMTP server the first claim gets it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -192,7 +192,7 @@ async def among(db: Executor, account_id: int, addresses: Collection[str]) -> Se
 
 
 async def get_primary(db: Executor, account_id: int) -> EmailRow | None:
-    """Return the primary address of the account."""
+    """Return the primary address of the account, or None."""
     statement = _of_account(account_id).where(email.c.is_primary)
     return await fetch_first(db, statement, EmailRow)
 
@@ -234,7 +234,7 @@ async def remove_claims(db: Executor, address: str) -> None:
 
 
 async def get_by_email(db: Executor, address: str) -> AccountRow | None:
-    """Return the user with this primary address, in any letter case."""
+    """Return the user with this primary address, in any letter case; None if no user has it."""
     statement = (
         select(account)
         .join(email, email.c.account_id == account.c.id)

@@ -1,4 +1,4 @@
-"""Following of users. A block forbids it in both directions."""
+"""Following of users. If one user blocks another, neither can follow the other."""
 
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Denied

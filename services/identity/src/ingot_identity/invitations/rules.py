@@ -35,7 +35,10 @@ PER_INVITER = 50
 
 
 class Target(NamedTuple):
-    """The description of the team or repository of an invitation, the path of its page, and the team."""
+    """The target of an invitation: its description, and the path of its page.
+
+    ``team`` is None for a repository. The page of a team is the page of its organization.
+    """
 
     words: str
     path: str
@@ -90,7 +93,10 @@ async def _invite(
     *,
     permission: str = "",
 ) -> InvitationRow:
-    """Invite an address. An earlier invitation of the address to the same target ends."""
+    """Invite an address. An earlier invitation of the address to the same target ends.
+
+    Raises Invalid, also if the site sends no mail, TooManyRequests, and NotFound if the target was deleted.
+    """
     if not messages.is_on:
         raise Invalid.field("email", "no_mail", "this site sends no mail; add the account by its name")
     address = address.strip()

@@ -46,7 +46,7 @@ PER_ACCOUNT = 20
 
 
 class Messages:
-    """Adds messages. ``is_on`` is False without an SMTP server. No message is added then."""
+    """Adds messages. Without an SMTP server ``is_on`` is False, and no message is added."""
 
     def __init__(self, sealing_key: str, public_url: str, *, is_on: bool) -> None:
         """Load the key. Raises SettingsError."""
@@ -100,9 +100,8 @@ class Messages:
     async def notify(self, tx: Tx, kind: MessageKind, account_id: int, *, page: str, **fields: str) -> None:
         """Add a message about an account to its primary address.
 
-        ``page`` is the path where its owner can react.
-
-        The message is dropped if the account got ``PER_ACCOUNT`` messages of the kind within an hour.
+        ``page`` is the path of the page where the owner of the account can react. The message is dropped if
+        the account got ``PER_ACCOUNT`` messages of the kind within an hour.
         """
         url = f"{self._public_url}{page}"
         await self.request(tx, kind, account_id=account_id, fields={**fields, "url": url})

@@ -72,7 +72,7 @@ async def add(db: Executor, **values: Any) -> int:
 
 
 async def get(db: Executor, message_id: int) -> MessageRow | None:
-    """Return a message that has not expired."""
+    """Return the message; None if it does not exist or has expired."""
     statement = select(message).where(message.c.id == message_id, message.c.expires_at > now())
     return await fetch_first(db, statement, MessageRow)
 

@@ -1,4 +1,4 @@
-"""Deletion of codes and tokens of applications that have expired."""
+"""Deletion of expired codes and tokens of applications."""
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask

@@ -15,7 +15,10 @@ from ingot_identity.organizations import rules as organizations
     status_code=200,
 )
 async def create_organization(request: IdentityRequest, data: NewOrganization) -> Account:
-    """Create an organization. 422 if it is invalid or the name is taken, 404 if the owner does not exist."""
+    """Create an organization.
+
+    Answers 422 if a value is invalid or the name is taken, and 404 if the owner does not exist.
+    """
     async with request.db.transaction() as tx:
         row = await organizations.create(
             tx,

@@ -37,9 +37,9 @@ class ChangePassword(msgspec.Struct):
 async def change_password(request: IdentityRequest, data: ChangePassword) -> None:
     """Change the caller's password. The status is 409 if only another system has the password.
 
-    An account with passkeys instead of a password can set its first password. Then `old_password` is empty,
-    and the session needs a recent proof; otherwise the status is 403. All sessions end, including this one.
-    Tokens of applications are revoked. Other tokens keep working.
+    An account with passkeys instead of a password can set its first password, with an empty `old_password`.
+    The session needs a recent proof, or the status is 403. All sessions end, including this one. Tokens of
+    applications are revoked. Other tokens keep working.
     """
     checks, address = request.part(PasswordComponents).checks, client_address()
     async with request.db.read() as db:

@@ -29,7 +29,7 @@ Step = Callable[[list[bytes | None]], Sequence[bytes | None]]
 
 
 class ExpiringValues(Protocol):
-    """The interface of ``MemoryValues`` and ``RedisValues``."""
+    """Values that expire after their last change, in ``MemoryValues`` or ``RedisValues``."""
 
     async def change(self, keys: Sequence[str], step: Step) -> None:
         """Replace the values of ``keys`` by the values that ``step`` returns, atomically.

@@ -64,7 +64,10 @@ async def _registration(request: IdentityRequest, db: Executor, row: MessageRow)
 
 
 async def _invitation(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
-    """Return an invitation that has not expired. It does not reveal if the address has an account."""
+    """Return an invitation that has not expired. Raises NotFound.
+
+    It does not reveal if the address has an account.
+    """
     if not await invitations.is_due(db, row):
         raise NotFound
     messages = request.part(MessageComponents).messages
@@ -109,7 +112,7 @@ async def _notice_of_use(request: IdentityRequest, db: Executor, owner: AccountR
 
 
 async def _reset(request: IdentityRequest, db: Executor, row: MessageRow) -> Message:
-    """Return the link that resets the password of the account with this address.
+    """Return the link that resets the password of the account with this address. Raises NotFound.
 
     The request does not look up accounts, so its response reveals none. The mail goes to the spelling in the
     account, because another spelling can belong to another person.

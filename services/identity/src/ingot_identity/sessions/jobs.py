@@ -1,4 +1,4 @@
-"""Deletion of sessions of browsers that have expired."""
+"""Deletion of expired sessions of browsers."""
 
 from ingot_chassis.db.database import Database
 from ingot_chassis.jobs.periodic import CLEANUP, PeriodicTask

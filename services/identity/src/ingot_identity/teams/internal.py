@@ -67,7 +67,10 @@ async def find_members(request: IdentityRequest, organization_id: int, data: Fin
     status_code=200,
 )
 async def import_team(request: IdentityRequest, organization_id: int, data: ImportTeam) -> ImportedTeam:
-    """Create or find the team of an import, and add members. 404 if the organization does not exist."""
+    """Create or find the team of an import, and add members.
+
+    Answers 404 if the organization does not exist.
+    """
     async with request.db.transaction() as tx:
         return await rules.import_team(tx, organization_id, data)
 

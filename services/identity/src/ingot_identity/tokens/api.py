@@ -38,7 +38,7 @@ class CreateAccessTokenOption(msgspec.Struct):
     repositories: Annotated[list[Name], msgspec.Meta(max_length=MOST_REPOSITORIES)] | None = None
 
     def expiry(self) -> datetime | None:
-        """Return the time at which the token expires, in UTC. Raises Invalid."""
+        """Return the time at which the token expires, in UTC; None if it never expires. Raises Invalid."""
         return in_utc(self.expires_at, "expires_at") if self.expires_at else None
 
 

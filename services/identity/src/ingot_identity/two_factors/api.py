@@ -1,7 +1,7 @@
 """Routes for the second factor of the caller's account.
 
-They accept only a password, or a session together with the password. Otherwise anyone at an unattended
-browser could lock the owner out.
+They accept only a password, or a session together with the password. Otherwise another person at an
+unattended browser could lock the owner out.
 """
 
 from typing import Annotated
@@ -54,7 +54,7 @@ Password = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 class TwoFactorState(msgspec.Struct, kw_only=True):
     """The state of the second factor. `enabled`: an app is set up.
 
-    `passkeys` and `recovery_codes` are numbers.
+    `passkeys` is the number of passkeys, and `recovery_codes` is the number of unused recovery codes.
     """
 
     enabled: bool

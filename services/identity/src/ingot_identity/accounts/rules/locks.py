@@ -8,20 +8,23 @@ from ingot_identity.accounts.store.tables import AccountRow
 
 
 async def lock_for_share(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before rows that refer to the account are inserted, so it cannot be deleted.
+    """Lock an account before rows that refer to it are inserted, so the account cannot be deleted.
 
-    Any number of transactions may share the lock.
+    Return its row. Any number of transactions may share the lock.
     """
     return await _lock(tx, account_id, LockMode.SHARE)
 
 
 async def lock_for_update(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before the account is changed, so other transactions cannot change or delete it."""
+    """Lock an account before it is changed, so other transactions cannot change or delete it. Return its row."""
     return await _lock(tx, account_id, LockMode.UPDATE)
 
 
 async def lock_for_deletion(tx: Tx, account_id: int) -> AccountRow:
-    """Lock before the account is deleted, so no transaction can insert rows that refer to it."""
+    """Lock an account before it is deleted, so no transaction can insert rows that refer to it.
+
+    Return its row.
+    """
     return await _lock(tx, account_id, LockMode.DELETION)
 
 

@@ -63,7 +63,10 @@ def check_login(login: str, *, field: str = "username") -> str:
 
 
 def login_candidates(name: str) -> list[str]:
-    """Return possible logins for a new account of a person with that name or address, the best one first."""
+    """Return possible logins for a new account of a person with that name or address, the best one first.
+
+    The list is empty if the name has no characters that a login may have.
+    """
     login = _NO_LOGIN.sub("-", name.partition("@")[0]).strip("-.")[: USERNAME_LENGTH - 3].strip("-.")
     if not login:
         return []

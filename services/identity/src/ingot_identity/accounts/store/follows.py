@@ -1,4 +1,4 @@
-"""Follows as parts of a profile: the table, and their numbers."""
+"""Follows as profiles show them: the table, and queries for the numbers."""
 
 from collections.abc import Collection
 from typing import Any
@@ -81,7 +81,7 @@ async def list_counts(db: Executor, account_ids: Collection[int]) -> dict[int, F
 
 
 async def get_profile(db: Executor, account_id: int) -> ProfileRow | None:
-    """Return an account and its follow counts, in one statement."""
+    """Return an account and its follow counts, in one statement; None if the account does not exist."""
     return await _PROFILE.first(db, account_id=account_id)
 
 

@@ -20,7 +20,7 @@ async def save(db: Executor, lower_login: str, account_id: int, reserved_until: 
 
 
 async def get(db: Executor, login: str) -> FormerNameRow | None:
-    """Return the reservation of a name, if it has not ended."""
+    """Return the reservation of a name; None if the name is not reserved or the reservation has ended."""
     return await fetch_first(db, _reserved(select(former_name), login), FormerNameRow)
 
 

@@ -54,7 +54,7 @@ _LOCKED = {
 
 
 async def lock(db: Executor, account_id: int, mode: LockMode) -> AccountRow | None:
-    """Return the account, locked until the transaction ends."""
+    """Return the account, locked until the transaction ends; None if it does not exist."""
     return await _LOCKED[mode].first(db, account_id=account_id)
 
 

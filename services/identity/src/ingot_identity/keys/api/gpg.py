@@ -30,9 +30,9 @@ Armored = Annotated[str, msgspec.Meta(max_length=gpg_keys.LONGEST)]
 
 
 class CreateGPGKeyOption(msgspec.Struct):
-    """A new key. `armored_key` is an alias for forms.
+    """A new key. `armored_key` is an alias of `armored_public_key`, for forms.
 
-    `armored_signature` signs the token of `gpg_key_token`.
+    `armored_signature` signs the token of `GET /user/gpg_key_token`.
     """
 
     armored_public_key: Armored = ""

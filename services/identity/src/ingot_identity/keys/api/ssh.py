@@ -56,7 +56,10 @@ class PublicKey(msgspec.Struct, kw_only=True):
 
 
 async def _present_keys(request: IdentityRequest, db: Executor, rows: Sequence[SshKeyRow]) -> list[PublicKey]:
-    """Return the keys of one user in the format of the API."""
+    """Return the keys of one user in the format of the API.
+
+    The list is empty without keys, or if the owner was deleted.
+    """
     owner = await accounts.get(db, rows[0].account_id) if rows else None
     if owner is None:
         return []

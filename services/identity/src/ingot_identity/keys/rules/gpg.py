@@ -92,7 +92,7 @@ def not_signed(tokens: ProofTokens) -> Invalid:
 async def add(
     tx: Tx, account_id: int, keys: Sequence[Key], tokens: ProofTokens, *, verified: bool
 ) -> GpgKeyRow:
-    """Add a key. Return the row of the primary key. Raises Invalid.
+    """Add a key. Return the row of the primary key. Raises Invalid, NotFound.
 
     The key must name an address of the user, unless the user has proved ownership of it (``verified``).
     """

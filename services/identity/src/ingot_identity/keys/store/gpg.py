@@ -33,7 +33,7 @@ async def add(db: Executor, account_id: int, keys: Sequence[dict[str, Any]]) -> 
 
 
 async def get(db: Executor, id_: int) -> GpgKeyRow | None:
-    """Return the primary key with that id."""
+    """Return the primary key with that id, or None."""
     statement = select(gpg_key).where(gpg_key.c.id == id_, gpg_key.c.primary_key_id == "")
     return await fetch_first(db, statement, GpgKeyRow)
 

@@ -88,7 +88,8 @@ async def exchange(
 ) -> Answer:
     """Answer a token request with a code or a refresh token.
 
-    ``authorization`` is the Authorization header.
+    ``authorization`` is the Authorization header. If the code or token was used before, all tokens from the
+    same code are revoked.
     """
     rows = await _read_rows(tx, presenter, key, dict(pairs), authorization)
     provider, answer = issue_tokens(rows, pairs, authorization, issuer)

@@ -270,7 +270,7 @@ class IdToken(OpenIDCode):  # type: ignore[misc]
 
 
 class Provider(AuthorizationServer):  # type: ignore[misc]
-    """The provider for one request. Afterwards it holds the values to store.
+    """The provider for one request. After the request it holds the values to store.
 
     ``code`` is a new code. ``issued`` are the tokens of the answer. ``replayed`` is the id of an
     authorization whose code or refresh token was used twice: all of its tokens must be revoked.

@@ -106,7 +106,10 @@ async def add_authorization(db: Executor, **values: Any) -> None:
 
 
 async def lock_authorization(db: Executor, code_sha256: bytes) -> OAuth2AuthorizationRow | None:
-    """Return the authorization of a code, locked until the transaction ends. The code may be used already."""
+    """Return the authorization of a code, locked until the transaction ends; None for an unknown code.
+
+    The code may be used already.
+    """
     statement = (
         select(oauth2_authorization, oauth2_grant.c.application_id, oauth2_grant.c.account_id)
         .join(oauth2_grant, oauth2_grant.c.id == oauth2_authorization.c.grant_id)
@@ -170,7 +173,10 @@ def _tokens(sha256: bytes) -> Select[Any]:
 
 
 async def lock_token(db: Executor, sha256: bytes) -> OAuth2TokenRow | None:
-    """Return a token, locked with its chain until the transaction ends. It may be used or expired."""
+    """Return a token, locked with its chain until the transaction ends; None for an unknown token.
+
+    The token may be used or expired.
+    """
     statement = _tokens(sha256).with_for_update(of=[oauth2_authorization, oauth2_token])
     return await fetch_first(db, statement, OAuth2TokenRow)
 

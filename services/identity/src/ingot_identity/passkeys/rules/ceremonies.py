@@ -1,7 +1,8 @@
 """Ceremonies of WebAuthn: a challenge for a browser, and the check of its authenticator's response.
 
-A challenge is bound to its purpose, its browser and its account, expires, and works once. The browser carries
-it sealed, so reading a page writes nothing. Digests of used challenges are kept until they expire.
+A challenge is bound to its purpose, its browser and its account. It expires, and it works once. The browser
+gets the sealed challenge and sends it back, so a page that begins a ceremony writes nothing. Digests of used
+challenges are kept until they expire.
 """
 
 import base64

@@ -45,9 +45,9 @@ class Passwords:
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def matches(self, password: str, password_hash: str | None) -> bool:
-        """True if ``password`` is correct.
+        """True if ``password`` has the hash ``password_hash``.
 
-        False without ``password_hash``; the check takes equally long.
+        Without a hash the result is False, after an equally long check.
         """
         async with self._acquire_slot():
             matches = await asyncio.to_thread(

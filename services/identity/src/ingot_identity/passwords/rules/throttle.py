@@ -120,10 +120,10 @@ class SignInThrottle:
         )
 
     def _counters(self, name: str, address: str) -> list[_Counter]:
-        """Return the counters of an attempt.
+        """Return the counters of an attempt: for name and network, for the name, and for the network.
 
-        The first limits typing errors of one person. The others allow ten times as many failures, because
-        people share addresses.
+        The first counter limits typing errors of one person. The others allow ten times as many failures,
+        because people share addresses. Without an address there is no counter for the network.
         """
         network = network_of(address)
         counters = [

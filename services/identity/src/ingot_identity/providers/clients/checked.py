@@ -12,7 +12,7 @@ from ingot_chassis.security.egress import ResolveResult
 
 
 class CheckedAddresses(AbstractResolver):
-    """Returns these addresses to the connector, whatever the name."""
+    """A resolver that returns the checked addresses for every host name."""
 
     def __init__(self, addresses: Sequence[ResolveResult]) -> None:
         self._addresses = addresses

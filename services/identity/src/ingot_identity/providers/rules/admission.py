@@ -61,7 +61,10 @@ async def find_account(
 
 
 async def _owner_of(reader: Executor, email: str) -> AccountRow | None:
-    """Return the user who has confirmed the address. A claimed address is not sufficient."""
+    """Return the user with this confirmed address and a local password, or None.
+
+    A claimed address is not sufficient.
+    """
     row = await emails.get_confirmed_owner(reader, email)
     return row if row is not None and row.password_hash else None
 

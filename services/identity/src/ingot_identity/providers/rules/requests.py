@@ -28,7 +28,11 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "applica
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in that a browser began. ``link_to`` is the signed-in account to be linked, or 0."""
+    """A sign-in that a browser began. ``link_to`` is the signed-in account to be linked, or 0.
+
+    ``to`` is the next page after the sign-in. ``query`` is the authorization request to continue instead; it
+    may be empty.
+    """
 
     source_id: int
     state: str

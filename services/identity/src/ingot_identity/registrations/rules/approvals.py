@@ -22,8 +22,8 @@ DIGEST_BYTES = 32
 async def add(tx: Tx, new: NewAccount, note: str) -> list[str]:
     """Queue a registration. Return the recovery codes of an account with a passkey.
 
-    Only its name is compared with existing accounts. An address in use is rejected at the approval. Raises
-    Conflict, Invalid, TooManyRequests.
+    The requested name is compared with existing accounts, the address is not. An address in use is rejected
+    at the approval. Raises Conflict, Invalid, TooManyRequests.
     """
     names.check_login(new.login)
     names.check_email(new.address)

@@ -71,12 +71,18 @@ class Browser:
         return tokens.digest(self.session_secret)
 
     async def session(self) -> SessionHolderRow | None:
-        """Return the signed-in account and its session; None while a required second factor is missing."""
+        """Return the signed-in account and its session; None without a valid session.
+
+        Also None while a second factor is missing that the site requires.
+        """
         row = await self.enrolling_session()
         return None if row is None or await self.must_enrol(row) else row
 
     async def enrolling_session(self) -> SessionHolderRow | None:
-        """Return the signed-in account and its session, even if a required second factor is missing."""
+        """Return the signed-in account and its session, even if a required second factor is missing.
+
+        None for a browser without a valid session.
+        """
         if not self.session_secret:
             return None
         async with self._request.db.read() as db:

@@ -65,10 +65,9 @@ async def session_provider(request: IdentityRequest, session_id: int) -> Session
 
 
 async def sign_out_url(request: IdentityRequest, source_id: int, sealed_id_token: bytes | None) -> str:
-    """Return the URL that ends the session at the provider; empty if it cannot be ended there.
+    """Return the URL that ends the session at the provider; empty if the provider has none.
 
-    Reasons are a provider without such a URL, an unavailable provider, a disabled source, and the source's
-    configuration.
+    Also empty if the provider is unavailable, or if the source is disabled or does not end sessions there.
     """
     async with request.db.read() as db:
         source = await source_store.get(db, source_id)

@@ -146,7 +146,7 @@ async def sign_in_form(request: IdentityRequest) -> Page:
 async def sign_in(request: IdentityRequest) -> Page:
     """Sign in with the password, and with a second factor if the account has one.
 
-    Then continue with the next page or the authorization request.
+    Redirect to the next page, or continue the authorization request.
     """
     browser = Browser(request)
     form = await browser.form()

@@ -173,8 +173,8 @@ async def require_proof(
 ) -> None:
     """Require from a signed-in person the proof that a sign-in requires.
 
-    That is the password, with a code or a passkey if there is a second factor. A passkey alone is enough if
-    its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
+    The proof is the password, with a code or a passkey if there is a second factor. A passkey alone is enough
+    if its owner gave a PIN or a fingerprint. Raises Invalid, InvalidPasskey, TooManyRequests, Unavailable.
     """
     if proof.challenge is not None:
         await require_passkey(
