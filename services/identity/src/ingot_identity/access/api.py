@@ -116,7 +116,7 @@ def of_team_in_organization(scope: str) -> Policy:
 def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool = False) -> Policy:
     """Policy for callers with this sign-in. ``request.resource`` is the result of ``find``.
 
-    If the path has a former name of an account that the caller may see, Moved is raised instead of NotFound.
+    For the former name of an account that the caller may see, Moved is raised instead of NotFound.
     """
 
     async def decide(connection: Connection, _level: str) -> object:
@@ -135,7 +135,7 @@ def _naming(find: Find, sign_in: SignIn, scope: str, *, reads_own_account: bool 
 
 
 async def _moved(db: Executor, principal: Principal, connection: Connection) -> Moved | None:
-    """Return the error with the new path if the path has a former name that the caller may see; else None."""
+    """Return the error with the new path; None unless the path has a former name that the caller may see."""
     name = "org" if "org" in connection.path_params else "username"
     login = connection.path_params.get(name)
     row = await former_names.get_account(db, login) if login else None

@@ -16,7 +16,10 @@ async def lock_for_share(tx: Tx, account_id: int) -> AccountRow:
 
 
 async def lock_for_update(tx: Tx, account_id: int) -> AccountRow:
-    """Lock an account before it is changed, so other transactions cannot change or delete it. Return its row."""
+    """Lock an account before it is changed, so other transactions cannot change or delete it.
+
+    Return its row.
+    """
     return await _lock(tx, account_id, LockMode.UPDATE)
 
 

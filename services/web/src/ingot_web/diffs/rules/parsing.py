@@ -27,9 +27,10 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 @dataclass(frozen=True)
 class Gap:
-    """Unchanged lines that a diff omits, by their new numbers. An old number is the new number plus ``shift``.
+    """Unchanged lines that a diff omits, by their new numbers.
 
-    ``last`` is 0 if the lines continue to the end of the file.
+    An old number is the new number plus ``shift``. ``last`` is 0 if the lines continue to the end of the
+    file.
     """
 
     first: int
