@@ -21,7 +21,7 @@ async def administration(request: WebRequest) -> Response[bytes]:
 
 @get("/admin/users", policy=anyone(), include_in_schema=False)
 async def people(request: WebRequest) -> Response[str]:
-    """List all accounts, or accounts whose name or address contains the words."""
+    """List all accounts, or accounts whose name or address contains ``q``."""
     request.require_signed_in()
     return await _people_page(request, Form())
 

@@ -93,7 +93,11 @@ async def home(request: WebRequest) -> Response[Any]:
 
 
 async def _front_page(request: WebRequest) -> Response[Any]:
-    """Show the files of the default branch, clone URLs, and the README."""
+    """Show the files of the default branch, clone URLs, and the README.
+
+    An unfinished import shows its progress instead. A caller without access to the code is redirected to
+    another page of the repository.
+    """
     frame = RepositoryFrame(request)
     forge = frame.forge
     try:

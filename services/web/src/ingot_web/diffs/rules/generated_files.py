@@ -58,7 +58,10 @@ def folding(attributes: str) -> Folds:
 
 
 def _value(word: str) -> tuple[str, bool | None] | None:
-    """Return an attribute and its value: None if it is reset. Return None for other attributes."""
+    """Return an attribute and its value, which is None for a reset attribute.
+
+    Return None for words about other attributes.
+    """
     name, _, value = word.lstrip("-!").partition("=")
     if name not in _ATTRIBUTES:
         return None
@@ -79,7 +82,10 @@ def _for_fnmatch(segment: str) -> str:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """True if the segments match; ``**`` matches any number. The time is the product of both lengths."""
+    """True if the pattern matches the path. ``**`` matches any number of segments.
+
+    The time grows with the product of both lengths.
+    """
     reached = {0}
     for segment in pattern:
         if segment == "**":

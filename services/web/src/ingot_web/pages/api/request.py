@@ -118,11 +118,11 @@ class WebRequest(ApiRequest):
 
     @property
     def number(self) -> int:
-        """Return the requested page number of a list."""
+        """Return the requested page number of a list; 1 by default."""
         return self.number_of("page")
 
     def number_of(self, name: str) -> int:
-        """Return the page number in the query parameter ``name``, for pages with two lists."""
+        """Return the page number in the query parameter ``name``, for pages with two lists; 1 by default."""
         return whole_number(self.query_params.get(name, ""), 7) or 1
 
     @property

@@ -44,7 +44,7 @@ SUGGEST = "suggest"
 async def conversations_on_lines(
     frame: RepositoryFrame, comments: list[Any], reviews: list[Any]
 ) -> list[Conversation]:
-    """Group comments into conversations."""
+    """Return the conversations of these comments, with their texts as HTML. One request renders all texts."""
     texts = [comment["body"] for comment in comments]
     html = await frame.forge.render(texts, context=frame.repository["full_name"])
     return conversations_of(zip(comments, html, strict=True), pending_reviews(reviews))

@@ -102,7 +102,10 @@ class _Hooks:
     async def delivery_page(
         self, hook_id: int, delivery_id: str, problem: ApiError | None = None
     ) -> Response[str]:
-        """Return the page of a delivery, with the error of a form."""
+        """Return the page of a delivery, with the error of a form.
+
+        If hooks is unavailable, show only the error.
+        """
         try:
             shown = await self.forge.get("hooks", self.api(hook_id, "deliveries", delivery_id))
         except Unavailable:

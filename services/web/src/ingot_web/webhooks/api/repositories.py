@@ -224,7 +224,10 @@ async def delivery(request: WebRequest, hook_id: int, delivery_id: str) -> Respo
 async def _delivery_page(
     frame: RepositoryFrame, hook_id: int, delivery_id: str, problem: ApiError | None = None
 ) -> Response[str]:
-    """Return the page of a delivery, with the error of a form."""
+    """Return the page of a delivery, with the error of a form.
+
+    If hooks is unavailable, show only the error.
+    """
     question = frame.forge.get("hooks", frame.api("hooks", hook_id, "deliveries", delivery_id))
     try:
         (shown,) = await frame.load(question)
