@@ -38,7 +38,10 @@ class SignIn(StrEnum):
 
 
 def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
-    """Raise Unauthenticated, or Denied if the sign-in requires a site administrator."""
+    """Raise Unauthenticated or Denied unless the caller has signed in as ``sign_in`` requires.
+
+    Denied is only for callers who are not site administrators.
+    """
     if sign_in is SignIn.ADMINISTRATOR and not principal.admin:
         raise Denied("only for site administrators; a token needs the scope write:admin")
     if sign_in is not SignIn.OPTIONAL and not principal.signed_in:
@@ -100,7 +103,10 @@ async def user_in_organization(
 
 
 async def require_organization_creator(db: Executor, principal: Principal) -> None:
-    """Raise Denied for users who may not create organizations, by an administrator's decision."""
+    """Raise Denied for users whom an administrator has prohibited from creating organizations.
+
+    Site administrators may always create them.
+    """
     row = await accounts.get(db, principal.id)
     if row is not None and not row.may_create_organizations and not principal.admin:
         raise Denied("you may not create organizations")

@@ -27,7 +27,10 @@ async def create(tx: Tx, account_id: int, name: str, variable: CreateActionVaria
 
 
 async def edit(tx: Tx, account_id: int, name: str, variable: EditActionVariable) -> None:
-    """Replace value and name of a variable. Raises Invalid, Conflict, NotFound."""
+    """Replace the value, the description and, if one is given, the name of a variable.
+
+    Raises Invalid, Conflict, NotFound.
+    """
     await lock_for_update(tx, account_id)
     row = await action_variables.get(tx, account_id, variable_name(name))
     if row is None:

@@ -71,7 +71,10 @@ async def get_purge(request: IdentityRequest) -> Purge:
 
 
 async def _wait(request: IdentityRequest, user_id: int, patience: float) -> Purge | None:
-    """Wait until the user is deleted, at most ``patience`` seconds. Return the remaining work, or None."""
+    """Wait until the user is deleted, at most ``patience`` seconds.
+
+    Return the remaining work; None if the user is deleted.
+    """
     progress = None
     async for _ in polls(patience):
         progress = await _progress(request, user_id)

@@ -49,7 +49,10 @@ from ingot_identity.users.rules import edit_user, require_another_administrator
 
 
 async def wait_for_events(db: Database, account_id: int, patience: float) -> None:
-    """Wait at most ``patience`` seconds for events of repositories that were just deleted."""
+    """Wait until the account owns no repositories, at most ``patience`` seconds.
+
+    Events of repositories that were just deleted may not have arrived yet.
+    """
     async for _ in polls(patience):
         async with db.read() as reader:
             if not await repositories.owned_by(reader, account_id):
@@ -105,7 +108,10 @@ async def forget_repository(tx: Tx, repository_id: int) -> None:
 
 
 async def finish_purge(tx: Tx, account_id: int) -> None:
-    """Delete a purged account that no longer owns repositories. A user is deleted after the organizations."""
+    """Delete a purged account if it no longer owns repositories.
+
+    The user of a purge is deleted after the organizations.
+    """
     purge = await store.lock_purge(tx, account_id)
     if purge is None or await repositories.owned_by(tx, account_id):
         return

@@ -244,7 +244,7 @@ async def get_by_email(db: Executor, address: str) -> AccountRow | None:
 
 
 async def get_confirmed_owner(db: Executor, address: str) -> AccountRow | None:
-    """Return the user who has confirmed the address, or None."""
+    """Return the user whose confirmed address this is, or None."""
     statement = (
         select(account)
         .join(email, email.c.account_id == account.c.id)

@@ -55,7 +55,7 @@ async def in_any(db: Executor, user_id: int) -> bool:
 
 
 async def list_organization_ids(db: Executor, user_id: int) -> list[int]:
-    """Return the organizations of the user, in locking order."""
+    """Return the organizations of the user by id, which is the order to lock them in."""
     statement = select(membership.c.organization_id).where(membership.c.user_id == user_id)
     return list((await db.execute(statement.order_by(membership.c.organization_id))).scalars())
 

@@ -28,7 +28,10 @@ class SigningKeys:
         self._published: list[Jwk] = []
 
     async def current(self) -> SigningKey:
-        """Return the key to sign with. A new key of another replica is read within 10 s."""
+        """Return the key to sign with. A new key of another replica is read within 10 s.
+
+        Raises SettingsError if the keys cannot be opened.
+        """
         if time.monotonic() - self._read_at > REREAD_SECONDS:
             await self._reread()
         if self._current is None:
