@@ -1,4 +1,4 @@
-"""Components that requests of all subjects use."""
+"""Components that routes of all subjects use."""
 
 from dataclasses import dataclass, field
 

@@ -90,8 +90,8 @@ class HttpRepos:
         """Return the access that repos granted within the last seconds, or None.
 
         A cached grant may allow a request. Before a denial, the caller must ask repos again with ``access``.
-        If the same question is already waiting for repos, wait for its answer. Raises Unavailable if that
-        fails, because another call would take as long again.
+        If an equal call to repos is running, wait for it. Raises Unavailable if that call fails, because
+        another call would take as long again.
         """
         key = _grant_key(owner, name, principal_token)
         question = self._questions.get(key)
@@ -108,9 +108,9 @@ class HttpRepos:
         repeat: int = 0,
         conflicts: Sequence[ImportConflict] = (),
     ) -> ImportPage:
-        """Return the page of an import at a cursor. With ``is_refused``, reject the page at that cursor.
+        """Return the page of an import at a cursor. ``conflicts`` are the conflicts of the previous page.
 
-        ``conflicts`` are the conflicts of the previous page.
+        With ``is_refused``, report that this page cannot be written.
         """
         body = ReadImportPage(
             cursor=cursor,
@@ -181,13 +181,13 @@ class HttpRepos:
         return await self._peer.get(path, RepositoryAccess, principal=principal_token)
 
     async def access_of_user(self, account_id: int, owner: str, name: str) -> RepositoryAccess:
-        """Return the access of a user who has not made the request. The ghost account has no access."""
+        """Return the access of a user who has not made the request. Raises NotFound for the ghost account."""
         if account_id == GHOST_ID:
             raise NotFound
         return await self._peer.get(f"{_access_path(owner, name)}?user={account_id}", RepositoryAccess)
 
     async def access_of_user_by_id(self, account_id: int, repository_id: int) -> RepositoryAccess:
-        """Return the access of a user who has not made the request. The ghost account has no access."""
+        """Return the access of a user who has not made the request. Raises NotFound for the ghost account."""
         if account_id == GHOST_ID:
             raise NotFound
         path = f"/internal/repositories/{repository_id}/access?user={account_id}"

@@ -34,7 +34,10 @@ class ClosingJobs:
         }
 
     async def add_reference(self, job: Job) -> None:
-        """Add a reference to another repository, if its authors and the actor may read that repository."""
+        """Add a reference to another repository, if its authors and the actor may read that repository.
+
+        A closing keyword also closes or reopens the issue there.
+        """
         addition = msgspec.json.decode(job.payload, type=AddReference)
         owner, _, name = addition.reference.full_name.partition("/")
         try:

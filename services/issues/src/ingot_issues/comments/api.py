@@ -49,7 +49,8 @@ async def list_issue_comments(
 ) -> Response[list[Comment]]:
     """List comments of an issue, oldest first.
 
-    With `since` (or `string`), list only comments that were updated since that time.
+    With `since` or `before`, list only comments that were last updated in this period. `string` is another
+    name for `since`.
     """
     issue_id = await issue_id_of(request, index)
     return await _list_page(request, issue_id, since or string, before)
@@ -64,7 +65,11 @@ async def list_issue_comments(
 async def list_repository_comments(
     request: IssuesRequest, since: str = "", string: str = "", before: str = ""
 ) -> Response[list[Comment]]:
-    """List comments of all issues and pull requests, oldest first."""
+    """List comments of all issues and pull requests, oldest first.
+
+    With `since` or `before`, list only comments that were last updated in this period. `string` is another
+    name for `since`.
+    """
     return await _list_page(request, None, since or string, before)
 
 
@@ -229,7 +234,7 @@ async def delete_comment_below_issue(request: IssuesRequest, comment_id: int) ->
 
 
 async def _delete(request: IssuesRequest, comment_id: int) -> None:
-    """Delete a comment. Raises NotFound for other rows of the timeline."""
+    """Delete a comment. Nothing happens for other rows of the timeline. Raises NotFound, Denied."""
     row = await _own_comment(request, comment_id)
     if row.kind == CommentKind.COMMENT:
         context = await request.context()

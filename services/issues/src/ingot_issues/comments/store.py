@@ -196,7 +196,7 @@ _BOUNDS: dict[str, ColumnElement[bool]] = {
 
 @lru_cache
 def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> PreparedPage[TimelineRow]:
-    """Prepare a list of comments of a repository with these conditions of ``_BOUNDS``."""
+    """Return the query for pages of comments of a repository, with these conditions of ``_BOUNDS``."""
     of_repository = bindparam("repository_id", type_=BigId)
     where = [comment.c.repository_id == of_repository, comment.c.kind == bindparam("kind", type_=Integer)]
     where += [_BOUNDS[name] for name in bounds]
@@ -212,7 +212,7 @@ def _comments(bounds: tuple[str, ...], *, issues: bool, pulls: bool) -> Prepared
 
 @lru_cache
 def _timeline(bounds: tuple[str, ...]) -> PreparedPage[TimelineRow]:
-    """Prepare a list of a timeline with these conditions of ``_BOUNDS``."""
+    """Return the query for pages of a timeline, with these conditions of ``_BOUNDS``."""
     statement = _COMMENTS.where(_IS_ON_ISSUE, _IS_VISIBLE, *(_BOUNDS[name] for name in bounds))
     return PreparedPage(statement, TimelineRow, comment.c.id)
 

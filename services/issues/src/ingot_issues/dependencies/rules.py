@@ -62,7 +62,7 @@ async def remove_dependency(
     *,
     on: AnyIssue,
 ) -> None:
-    """Stop ``blocker`` from blocking ``issue``. Do nothing if it does not block it."""
+    """Stop ``blocker`` from blocking ``issue``. Without such a dependency, nothing happens."""
     await context.lock(tx, issue.id, blocker.id)
     if await store.remove(tx, issue.id, blocker.id):
         await wake(tx, context.jobs, [issue.id])

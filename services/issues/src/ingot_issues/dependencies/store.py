@@ -1,4 +1,4 @@
-"""SQL for dependencies between an issue and the open issues that block it."""
+"""SQL for dependencies: pairs of an issue and an issue that blocks it."""
 
 from sqlalchemy import BindParameter, Column, ForeignKey, Select, Table, bindparam, delete, func, select
 

@@ -34,7 +34,7 @@ async def _begin(jobs: Jobs, tx: Tx, event: ImportFetched, _envelope: Envelope) 
 
 
 async def _reassign(jobs: Jobs, tx: Tx, event: ImportReassigned, envelope: Envelope) -> None:
-    """Add the job that gives accounts what the ghost had for people of the source."""
+    """Add the job that moves the work of people at the source from the ghost to their accounts."""
     job = ReassignPeople(repository_id=event.repository_id, accounts=event.accounts)
     await jobs.add(tx, REASSIGN, f"{event.repository_id}:{envelope.id}", job)
 

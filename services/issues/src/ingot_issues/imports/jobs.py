@@ -1,7 +1,7 @@
-"""The jobs that read the pages of an import from repos and write them, and that reassign people later.
+"""Jobs that write the pages of an import, and jobs that reassign imported work to accounts.
 
-Each page is written together with the cursor of the next page. So a new worker continues after the last page
-of a killed job. repos stores the state of the import, and decides when it has failed.
+Each page is read from repos and written in one transaction with the cursor of the next page. After a crash a
+new worker continues with that page. repos stores the state of the import, and decides when it has failed.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -69,7 +69,10 @@ class ImportJobs:
         return {IMPORT: self.run, REASSIGN: self.reassign}
 
     async def run(self, job: Job) -> None:
-        """Read and write pages until the import ends or the source wants a pause."""
+        """Read and write pages until the import ends or the source needs a pause, at most ``PAGES_AT_ONCE``.
+
+        The job is requeued unless the import has ended. Raises GiveUp if a page cannot be written.
+        """
         repository_id = msgspec.json.decode(job.payload, type=ReadPages).repository_id
         async with self._db.read() as db:
             at = await store.get_cursor(db, repository_id)
@@ -101,10 +104,10 @@ class ImportJobs:
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=pause))
 
     async def reassign(self, job: Job) -> None:
-        """Give accounts what the ghost had for people of the source: each table once, in batches.
+        """Move the work of people at the source from the ghost to their accounts, table by table.
 
-        Rows are read without a lock. Only those that the ghost still has are changed. So what a person got
-        by another call stays, and a new worker continues where the last one was killed.
+        Rows are read without a lock, and are changed only while the ghost still has them. A row that another
+        job has moved since stays as it is. After a crash a new worker skips the rows that have been moved.
         """
         request = msgspec.json.decode(job.payload, type=ReassignPeople)
         repository_id = request.repository_id
@@ -126,7 +129,7 @@ class ImportJobs:
             after = end
 
     async def _reassign_texts(self, table: str, repository_id: int, accounts: Mapping[str, int]) -> None:
-        """Make accounts the authors of rows of a table."""
+        """Make accounts the authors of those rows of a table that the ghost has for them."""
         after: int | None = 0
         while after is not None:
             async with self._db.read() as db:
@@ -139,9 +142,10 @@ class ImportJobs:
                         await placeholders.change_authors(tx, table, batch)
 
     async def _fetch_files(self, repository_id: int) -> ImportFile | None:
-        """Fetch the files of written texts, one by one. Return the answer that stops it, or None at the end.
+        """Fetch the files of written texts, one by one. Return None at the end.
 
-        Each is removed from the list when it is stored, so a new worker continues behind it.
+        Return the answer of repos if the source needs a pause or the import has ended. A file leaves the list
+        when it is stored, so a new worker continues with the next file.
         """
         async with self._db.read() as db:
             room = MOST_FILES_BYTES - await store.stored_bytes(db, repository_id)
@@ -180,7 +184,7 @@ class ImportJobs:
 
 
 async def _store(editor: AttachmentEditor, file: FileRow, content: bytes) -> bool:
-    """Store a file like an upload. Return False if uploads refuse it, or its text was deleted since."""
+    """Store a file like an upload. Return False if uploads reject it, or its text has been deleted."""
     place = Place(file.repository_id, file.issue_id, file.comment_id)
     try:
         await editor.upload(

@@ -12,7 +12,10 @@ from ingot_issues.accounts.rules import find_users
 async def resolve_assignees(
     request: IssuesRequest, logins: list[str], current: Collection[int] = ()
 ) -> list[int]:
-    """Return the ids of users who can be assigned. Arguments and errors are those of ``resolve_readers``."""
+    """Return the ids of users who can be assigned.
+
+    Raises Invalid like ``resolve_readers``, and for too many users.
+    """
     require_few(logins, "assignees")
     return await resolve_readers(request, logins, "assignee", current)
 
@@ -26,11 +29,11 @@ def require_few(people: Collection[object], field: str) -> None:
 async def resolve_readers(
     request: IssuesRequest, logins: list[str], field: str, current: Collection[int] = ()
 ) -> list[int]:
-    """Return the ids of users who may read the repository.
+    """Return the ids of users who may read the repository. ``field`` is the field of the request.
 
-    Raises Invalid for an unknown login, for a user without access, and if a block exists: the repository's
-    owner blocks the user, or the user blocks the caller. ``current`` people are already named and are not
-    checked. ``field`` is the field of the request.
+    Raises Invalid for an unknown login, and for a user without access. It is also raised if the repository's
+    owner blocks the user, or the user blocks the caller. ``current`` has ids of users who are already set.
+    They and the caller are not checked.
     """
     ids_by_login = await find_users(request.db, request.components.identity, logins)
     for login in logins:

@@ -1,6 +1,6 @@
 """Paths below a repository.
 
-The API description spells some paths with ``issue``, clients use ``issues``. Both are served.
+The API description has ``issue`` in some paths, but clients use ``issues``. Both are served.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ PAGES = "/{owner:str}/{repo:str}"
 
 
 def on_issue(rest: str) -> list[str]:
-    """Return both spellings of a path below one issue."""
+    """Return the paths of a route below one issue in both spellings."""
     return [f"/issues/{{index:int}}{rest}", f"/issue/{{index:int}}{rest}"]
 
 
 def operation_ids(operation_id: str, spelling: str) -> Callable[[HTTPRouteHandler, Any, Sequence[Any]], str]:
-    """Return the operation ids of a route with both spellings.
+    """Return a function that names the operation of a route that has two paths.
 
-    The ``spelling`` of the API description gets the id of the API description.
+    The path with ``spelling`` gets ``operation_id``, as in the API description. The other path gets an alias.
     """
 
     def name(_handler: HTTPRouteHandler, _method: Any, path: Sequence[Any]) -> str:

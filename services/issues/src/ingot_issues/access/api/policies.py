@@ -15,10 +15,11 @@ from ingot_issues.records.store import issues as issue_rows
 
 
 def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remembers: bool = True) -> Policy:
-    """Allow callers with access at ``level`` to a ``unit`` of the repository in the path, if it is enabled.
+    """Allow callers with ``level`` access to an enabled ``unit`` of the repository in the path.
 
-    ``request.access`` is the caller's access. ``remembers`` accepts a cached grant; otherwise repos is asked.
-    Raises NotFound, Unauthenticated, Denied, or Moved after a rename.
+    ``request.access`` is the caller's access. With ``remembers`` a cached grant is accepted. Otherwise each
+    request asks repos. Raises NotFound, Unauthenticated, Denied, or Moved if the repository was renamed or
+    replaced.
     """
 
     async def decide(connection: Connection, level: str) -> RepositoryAccess:
@@ -28,7 +29,10 @@ def in_repository(level: RequiredLevel, scope: str, unit: Unit = "", *, remember
 
 
 def by_issue_id(level: RequiredLevel, scope: str) -> Policy:
-    """Allow what ``in_repository`` allows, for routes with the id of an issue or pull request."""
+    """Allow the same callers as ``in_repository``, on routes with the id of an issue or pull request.
+
+    Raises NotFound, Unauthenticated or Denied.
+    """
 
     async def decide(connection: Connection, level: str) -> RepositoryAccess:
         request = cast("IssuesRequest", connection)
@@ -49,9 +53,9 @@ def for_peer(policy: Policy, peer: str) -> Policy:
 
 
 def in_organization(level: RequiredLevel, scope: str) -> Policy:
-    """Allow access to the labels of the organization in the path. ``request.resource`` is its account.
+    """Allow callers with ``level`` access to the labels of the organization in the path.
 
-    Raises NotFound, Unauthenticated or Denied.
+    ``request.resource`` is the account of the organization. Raises NotFound, Unauthenticated or Denied.
     """
 
     async def decide(connection: Connection, level: str) -> Account:
@@ -83,9 +87,9 @@ async def organization_for(request: IssuesRequest, name: str, *, writes: bool) -
 async def _decide(
     connection: Connection, level: RequiredLevel, unit: Unit, *, remembers: bool
 ) -> RepositoryAccess:
-    """Return the caller's access if it is high enough. Raises the errors of ``in_repository``.
+    """Return the caller's access if it is sufficient. Raises the errors of ``in_repository``.
 
-    A cached grant may allow access. Before a denial, repos is asked again.
+    A cached grant can allow access, but not deny it: repos is asked before a denial.
     """
     request = cast("IssuesRequest", connection)
     components, principal, principal_token = request.components, request.principal, request.principal_token
@@ -104,7 +108,10 @@ async def _decide(
 def _entered(
     request: IssuesRequest, access: RepositoryAccess, level: RequiredLevel, unit: Unit
 ) -> RepositoryAccess:
-    """Return the access if it is high enough, and note what was required. Raises as ``require``."""
+    """Record ``level`` and ``unit`` in the request, and return the access if it is sufficient.
+
+    Raises the errors of ``require``.
+    """
     scope = cast("dict[str, object]", request.scope)
     scope[UNIT], scope[REQUIRED_LEVEL] = unit, level
     require(in_unit(access, unit), request.principal, level, unit)

@@ -1,7 +1,4 @@
-"""Query parameters of lists.
-
-An invalid value is ignored, unless a function says otherwise.
-"""
+"""Query parameters of lists. A function ignores an invalid value unless its docstring names an error."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -34,7 +31,10 @@ def moment(text: str) -> datetime | None:
 
 
 def end(text: str) -> datetime | None:
-    """Return a time like ``moment``, at the end of its second, because responses have whole seconds."""
+    """Return a time like ``moment``, at the end of its second.
+
+    Responses have whole seconds, so it includes them.
+    """
     time = moment(text)
     return None if time is None else time.replace(microsecond=999_999)
 
@@ -57,8 +57,8 @@ def kind(text: str) -> bool | None:
 def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
     """Split a repeatable or comma-separated parameter into distinct ids, which are numbers, and names.
 
-    A number that is too large for an id still filters, and no row matches. Raises Invalid for more than
-    MOST_VALUES.
+    A number that is too large becomes ``NO_ID``, which no row has. With 20 digits or more it is a name.
+    Raises Invalid for more than MOST_VALUES.
     """
     parts = names(parameter, values)
     numbers = [part for part in parts if part.isascii() and part.isdigit() and len(part) < 20]
@@ -67,7 +67,10 @@ def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[in
 
 
 def ids_and_titles(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
-    """Split a parameter like ``ids_and_names``, but return a number also as a title, such as 2026."""
+    """Split a parameter like ``ids_and_names``, but return all values as titles.
+
+    A number is both an id and a title, for example 2026.
+    """
     return ids_and_names(parameter, values)[0], names(parameter, values)
 
 
@@ -106,7 +109,7 @@ def truth(text: str) -> bool:
 
 
 def id_in(text: str) -> int:
-    """Return the id in a path segment; 0, which no row has, if it is invalid."""
+    """Return the id in a path segment. Return 0, which no row has, if the id is invalid."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
     return number if number <= MAX_ID else 0
 

@@ -32,7 +32,7 @@ class IssuesRequest(DatabaseRequest):
     def access(self) -> RepositoryAccess:
         """Return the access of the caller to the repository in the path, in the unit of the route.
 
-        ``policies.in_repository`` sets it. After ``enter`` it is the access to issues or to pull requests.
+        ``policies.in_repository`` sets it. After ``enter``, a "numbered" unit is issues or pull requests.
         """
         return in_unit(self.whole_access, self._unit)
 
@@ -46,9 +46,9 @@ class IssuesRequest(DatabaseRequest):
         return self.scope[UNIT]  # type: ignore[literal-required,no-any-return]
 
     async def enter(self, *, is_pull: bool) -> None:
-        """Require the access that the route needs, once it is known if it is an issue or a pull request.
+        """Require the access that the route needs to an issue or, with ``is_pull``, a pull request.
 
-        Raises NotFound or Denied.
+        Routes call it after they have read the row. Raises NotFound or Denied.
         """
         if self._unit == "numbered":
             self.scope[UNIT] = "pulls" if is_pull else "issues"  # type: ignore[literal-required]
@@ -88,19 +88,22 @@ class IssuesRequest(DatabaseRequest):
         return may(in_unit(access, self._unit))
 
     def require_reader(self, access: RepositoryAccess) -> None:
-        """Raise NotFound if another user's access does not include the unit of the route."""
+        """Raise NotFound if ``access``, of another user, does not include the unit of the route."""
         if not reaches(in_unit(access, self._unit).level, "read"):
             raise NotFound
 
     async def require_own_comment(self, author_id: int, change: str = "it") -> None:
-        """Raise Denied unless the caller may change a comment of that author, or its part ``change``."""
+        """Raise Denied unless the caller may change a comment of ``author_id``.
+
+        ``change`` is the object of the message.
+        """
         if not await self.allowed(lambda access: may_edit_comment(access, self.principal, author_id)):
             raise Denied(f"only its author and administrators of the repository may change {change}")
 
     async def require_unblocked(self, *author_ids: int) -> None:
-        """Raise Denied if the owner of the repository, or one of these people, blocks the caller.
+        """Raise Denied if the owner of the repository, or one of the authors, blocks the caller.
 
-        Blocks do not apply to administrators of the repository, because its owner trusts them.
+        Blocks do not apply to administrators of the repository or the site. The owner trusts administrators.
         """
         caller = self.principal
         if may_administer(self.access) or caller.admin:

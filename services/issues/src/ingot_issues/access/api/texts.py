@@ -1,4 +1,4 @@
-"""Types of fields that several requests have, with their limits."""
+"""Types of request fields that several requests use, with their limits."""
 
 from typing import Annotated
 

@@ -17,7 +17,7 @@ def may_read(principal: Principal, organization: Account, membership: Membership
 
 
 def may_write(principal: Principal, membership: Membership | None) -> bool:
-    """Return whether the caller may change labels, as an owner or a site administrator.
+    """True if the caller may change labels: an owner of the organization, or a site administrator.
 
     Tokens restricted to repositories are denied.
     """
@@ -30,7 +30,7 @@ def require(
 ) -> None:
     """Raise NotFound, Unauthenticated or Denied, in this order, for a caller without access.
 
-    A token that is restricted to repositories reads what anonymous callers may read.
+    A token restricted to repositories can read what anonymous callers can read.
     """
     is_token = principal.restricted_to is not None
     reader, is_in = (principal.unidentified(), None) if is_token else (principal, membership)

@@ -32,7 +32,7 @@ RequiredLevel = Literal["read", "own", "signed-in", "write"]
 def require(access: RepositoryAccess, principal: Principal, level: RequiredLevel, unit: Unit = "") -> None:
     """Raise NotFound, Unauthenticated or Denied, in this order, for a caller without access.
 
-    In an archived repository the only allowed changes are those that affect only the caller.
+    In an archived repository only changes with level "own" are allowed, which affect only the caller.
     """
     if not reaches(access.level, "read") or not _is_enabled(access, unit):
         raise NotFound
@@ -57,7 +57,10 @@ def allows(access: RepositoryAccess, principal: Principal, level: RequiredLevel,
 
 
 def in_unit(access: RepositoryAccess, unit: Unit) -> RepositoryAccess:
-    """Return the access with only the level in a unit. Units that the caller cannot read are off."""
+    """Return the access with only the level in ``unit``. Units that the caller cannot read are disabled.
+
+    An access that is already limited to one unit is returned as it is.
+    """
     if not access.units:
         return access
     return msgspec.structs.replace(
@@ -103,16 +106,18 @@ def may_edit_issue(access: RepositoryAccess, principal: Principal, author_id: in
 
 
 def may_close_by_reference(access: RepositoryAccess, account_id: int, author_id: int) -> bool:
-    """Return whether the account is the author or may write. There need not be a request of the account.
+    """True if the account is the author or may write.
 
-    False in an archived repository.
+    False if issues are disabled or the repository is archived.
+
+    The account need not be the caller.
     """
     can_change = not access.repository.archived and access.issues_enabled
     return can_change and (account_id == author_id or may_write(access))
 
 
 def may_comment(access: RepositoryAccess, *, locked: bool) -> bool:
-    """Return whether the caller may comment. On locked conversations only writers may."""
+    """True if the caller may comment. Locked conversations require write access."""
     return not locked or may_write(access)
 
 
@@ -124,7 +129,7 @@ def may_edit_comment(access: RepositoryAccess, principal: Principal, author_id: 
 def may_track_time(
     access: RepositoryAccess, principal: Principal, author_id: int, assignee_ids: list[int]
 ) -> bool:
-    """Return whether the caller may track time: writers, the author and assignees may.
+    """True if the caller may track time: a writer, the author or an assignee.
 
     The repository can allow it to all callers who are signed in.
     """
@@ -149,7 +154,7 @@ def is_transfer(edit: RepositoryEdited) -> bool:
 
 
 def has_everything(team: Team) -> bool:
-    """Return whether the team has all repositories of its organization, as Owners always has."""
+    """True if the team has access to all repositories of its organization. The team Owners always has."""
     return team.permission == "owner" or team.includes_all_repositories
 
 

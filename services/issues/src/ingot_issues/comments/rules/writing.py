@@ -47,7 +47,7 @@ async def write_reply(
     *,
     key: str,
 ) -> int:
-    """Write the comment of a reply by mail, unless its key has one. Return the id of the comment."""
+    """Write the comment of a reply by mail, unless ``key`` already has a comment. Return its id."""
     await context.lock(tx)
     if stored_id := await store.get_reply(tx, key):
         return stored_id

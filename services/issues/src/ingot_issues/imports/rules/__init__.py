@@ -1,1 +1,1 @@
-"""Writing the pages of an import, and merging what changed since the last one."""
+"""Rules that write the pages of an import, and that merge changes since its last run."""

@@ -1,4 +1,4 @@
-"""Assignees of imported issues: people who came or went at the source, with or without an account here."""
+"""Merging of the assignees of imported issues. Assignees at the source may have no account here."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,9 +18,10 @@ from ingot_issues.issues.store import assignees
 async def merge_assignees(
     tx: Tx, run: Run, kind: ObjectKind, texts: Mapping[int, ImportedIssue], merged: Sequence[Merged]
 ) -> list[Merged]:
-    """Assign those who came, and unassign those who went. Return the issues with their new bases.
+    """Merge changes of assignees at the source since the last run. Return the issues with their new bases.
 
-    Without a base no one is known to have gone. Then accounts that are not assigned here are reported.
+    Without a base, removals at the source are unknown. Then differences are reported as a conflict, and
+    nothing changes.
     """
     renewed, deeds = list[Merged](), list[Deed]()
     for one in merged:
@@ -50,7 +51,7 @@ async def merge_assignees(
 
 
 async def _assign(tx: Tx, one: Merged, came: Sequence[int], gone: set[int]) -> None:
-    """Change the assignees of an issue. The others keep their places."""
+    """Add and remove assignees of an issue. Other assignees keep their order."""
     here, issue_id = one.before["assignees"], one.subject.record.local_id
     stay = [account for account in here if account not in gone or account in came]
     new = [account for account in dict.fromkeys(came) if account not in (*stay, GHOST_ID)]
@@ -62,7 +63,10 @@ async def _assign(tx: Tx, one: Merged, came: Sequence[int], gone: set[int]) -> N
 
 
 def _merge_person(old: tuple[int, str] | None, new: tuple[int, str]) -> tuple[int, str]:
-    """Return the account and name of a person that an earlier run knew, if it did."""
+    """Return the account and name of an assigned person.
+
+    An account and a name of an earlier run are kept, except the ghost as account.
+    """
     if old is None:
         return new
     account, name = old

@@ -1,8 +1,9 @@
-"""Merging objects that an earlier run of an import wrote.
+"""Merging of objects that an earlier run of an import wrote.
 
-Each field has three values. ``Base`` has the one of the source when it was written last. The others are the
-present one of the source, and the present one here. A field that changed at the source only gets its value.
-One that changed here only keeps its own. One that changed on both sides stays, and is reported.
+Each field has three values: in ``Base``, at the source now, and here now. ``Base`` is the value that the
+source had when the field was last written. A field that has changed only at the source is written. A field
+that has changed only here is kept. A field that has changed on both sides is kept, and reported as a
+conflict.
 """
 
 import hashlib
@@ -71,14 +72,14 @@ Values = Mapping[str, Any]
 
 
 class Base(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Digests of an object as the source had it when it was written last: by field, and of its parts.
+    """Digests of an object as it was at the source when it was last written: of its fields, and of its parts.
 
-    ``lines`` has the comments on lines of a review, by their ids or what else identifies them. ``files`` are
-    uuids. ``blockers`` are numbers. ``assignees`` are people at the source: their accounts here and their
-    names, by ``person_id``.
+    ``lines`` has the comments on lines of a review, by id or another key. ``reactions`` are keys, ``files``
+    are uuids, and ``blockers`` are numbers of issues. ``assignees`` has the account and name of each assignee
+    at the source, by ``person_id``. None: they are unknown.
 
-    ``first_repeat`` is the first run with a base, if runs before it had none. ``unknown_blockers`` are those
-    that it saw at the source, and not here.
+    ``first_repeat`` is the first run with a base, if earlier runs saved none; otherwise 0.
+    ``unknown_blockers`` are blockers that this run found at the source, and not here.
     """
 
     fields: dict[str, str] = {}
@@ -92,7 +93,7 @@ class Base(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Run(NamedTuple):
-    """A run of an import. ``repeat`` is 0 for the first one. ``conflicts`` are those of the present page."""
+    """A run of an import. ``repeat`` is 0 for the first run. ``conflicts`` has the conflicts of this page."""
 
     repository_id: int
     repeat: int
@@ -100,9 +101,10 @@ class Run(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """An object of the source that an earlier run wrote: its values for this page, and how a report names it.
+    """An object of the source that an earlier run wrote, with its values at the source now.
 
-    ``files`` maps links of the source in its text to those here.
+    ``number`` and ``name`` identify the object in reports. ``files`` maps file links of the source to local
+    links.
     """
 
     record: Record
@@ -113,7 +115,7 @@ class Subject(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The row of an object before this page, the fields that the source has changed, and the new base."""
+    """The row of an object before this page, the fields that were written, and the new base."""
 
     subject: Subject
     before: Values
@@ -136,7 +138,10 @@ def digests(columns: Columns, values: Values) -> dict[str, str]:
 
 
 def base_text(columns: Columns, values: Values, text: ImportedIssue | ImportedComment | None = None) -> str:
-    """Return the base of a new row, as JSON."""
+    """Return the base of a new row, as JSON.
+
+    ``text`` adds its reactions, its files, and an issue's assignees.
+    """
     base = Base(digests(columns, values))
     if isinstance(text, ImportedIssue):
         base = msgspec.structs.replace(base, assignees=assigned_people(text))
@@ -159,23 +164,23 @@ def with_parts(base: Base, text: ImportedIssue | ImportedComment) -> Base:
 
 
 def reaction_key(reaction: ImportedReaction) -> str:
-    """Return what identifies a reaction. A person may get another name at the source."""
+    """Return a key that identifies a reaction, even after its author was renamed at the source."""
     person = reaction.author
     return digest([person.source_id or person.name, reaction.content])
 
 
 def assigned_people(one: ImportedIssue) -> dict[str, tuple[int, str]]:
-    """Return the accounts and names of assignees by what identifies them at the source."""
+    """Return the accounts and names of the assignees of an issue, by ``person_id``."""
     return {person_id(person): (person.account_id, person.name) for person in one.assignees}
 
 
 def person_id(person: ImportedPerson) -> str:
-    """Return what identifies a person at the source."""
+    """Return a key that identifies a person at the source."""
     return str(person.source_id or person.name.lower() or f"account {person.account_id}")
 
 
 def line_key(original_author_id: int, original_author: str, created_at: datetime, diff_hunk: str) -> str:
-    """Return what identifies a comment on a line without its id. Its line moves with later commits."""
+    """Return a key that identifies a comment on a line without its id. Later commits move its line."""
     return digest([original_author_id or original_author, int(created_at.timestamp()), diff_hunk])
 
 
@@ -186,10 +191,10 @@ def line_digest(body: str, *, is_resolved: bool) -> str:
 async def merge(
     db: Executor, run: Run, kind: ObjectKind, columns: Columns, subjects: Sequence[Subject]
 ) -> list[Merged]:
-    """Write the fields that changed at the source only, and return all objects whose rows are here.
+    """Write the fields that have changed only at the source. Return all objects whose rows still exist.
 
-    The caller saves the bases. Fields that changed on both sides, and changed objects that were deleted here,
-    are added to the conflicts.
+    The caller saves the bases. These conflicts are reported: fields that have changed on both sides, and
+    objects that have changed at the source and were deleted here.
     """
     rows = await current.rows_of(db, kind, {one.record.local_id for one in subjects})
     merged = list[Merged]()
@@ -228,9 +233,9 @@ async def save(db: Executor, run: Run, kind: ObjectKind, merged: Iterable[Merged
 def _compare(
     base: Base | None, theirs: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return the new base, the fields to write, and those that changed on both sides.
+    """Return the new base, the fields to write, and the fields that have changed on both sides.
 
-    Without a base a difference counts as a change on both sides.
+    Without a base, a difference counts as a change on both sides.
     """
     fields = dict(base.fields) if base is not None else {}
     changed, both = list[str](), list[str]()
@@ -268,7 +273,10 @@ async def _write(
 
 
 def _with_local_links(row: Values, files: Mapping[str, str]) -> Values:
-    """Return a row in whose text files that did not come have the links that they would have here."""
+    """Return a row whose text has local links for all ``files``, as the new text has.
+
+    The stored text has links to the source for files that could not be fetched.
+    """
     if not files or "body" not in row:
         return row
     body = row["body"]
@@ -278,7 +286,7 @@ def _with_local_links(row: Values, files: Mapping[str, str]) -> Values:
 
 
 def report(run: Run, kind: ObjectKind, subject: Subject, fields: Sequence[str]) -> None:
-    """Add fields to the conflict of an object."""
+    """Add fields to the conflict of an object, or add a new conflict."""
     conflict = ImportConflict(kind=NAMES[kind], number=subject.number, name=subject.name)
     for one in run.conflicts:
         if msgspec.structs.replace(one, fields=[]) == conflict:
@@ -288,5 +296,5 @@ def report(run: Run, kind: ObjectKind, subject: Subject, fields: Sequence[str]) 
 
 
 def report_number(run: Run, kind: ObjectKind, number: int, title: str) -> None:
-    """Report that another issue or pull request has the number of a new one."""
+    """Report that an object cannot have its number at the source, or has another number here."""
     run.conflicts.append(ImportConflict(kind=NAMES[kind], number=number, name=title, fields=["number"]))

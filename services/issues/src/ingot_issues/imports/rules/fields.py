@@ -1,4 +1,4 @@
-"""Columns of imported rows: texts that fit, people, reactions and files."""
+"""Columns of imported rows: clipped texts, people, reactions and files."""
 
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -63,12 +63,12 @@ def file_rows(
 
 
 def file_links(text: ImportedIssue | ImportedComment) -> dict[str, str]:
-    """Return the links here of files by those at the source."""
+    """Return the local links of files by their links at the source."""
     return {one.original_url: one.local_url for one in text.files if one.original_url and one.local_url}
 
 
 def account_list(people: Sequence[ImportedPerson]) -> list[int]:
-    """Return the ids of those people who have an account here."""
+    """Return the ids of people who have an account here, without duplicates."""
     return list(dict.fromkeys(one.account_id for one in people if one.account_id != GHOST_ID))
 
 

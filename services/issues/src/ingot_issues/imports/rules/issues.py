@@ -1,4 +1,4 @@
-"""Imported issues, with what pull requests share with them: new ones, and changes of those that are here."""
+"""Imported issues: inserts of new issues, and merging of changes. Pull requests use these functions, too."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,10 @@ class Refused(Exception):
 async def split(
     tx: Tx, run: Run, kind: ObjectKind, objects: Sequence[_T]
 ) -> tuple[list[_T], list[tuple[_T, Record]]]:
-    """Return the objects that do not exist here, without duplicates, and those that an earlier run wrote."""
+    """Return the new objects without duplicates, and the objects that an earlier run wrote.
+
+    The second list is empty in the first run.
+    """
     by_id = {one.source_id: one for one in objects}
     records = await current.records(tx, run.repository_id, kind, by_id)
     new = [one for source_id, one in by_id.items() if source_id not in records]
@@ -84,7 +87,10 @@ async def split(
 async def split_numbered(
     tx: Tx, run: Run, kind: ObjectKind, objects: Sequence[_Issue]
 ) -> tuple[list[_Issue], list[tuple[_Issue, Record]]]:
-    """Split issues or pull requests. Those of earlier runs with other numbers now are reported, and stay."""
+    """Split issues or pull requests into new objects and imported objects.
+
+    An imported object with another number here is reported, and is in neither list.
+    """
     new, records = await split(tx, run, kind, objects)
     numbers = await current.numbers_of(tx, [row.local_id for _, row in records])
     moved = [one for one, row in records if numbers.get(row.local_id, one.number) != one.number]
@@ -97,9 +103,9 @@ async def split_numbered(
 async def insert_issues(
     tx: Tx, run: Run, new: Mapping[int, ImportedIssue], kind: ObjectKind
 ) -> dict[int, int]:
-    """Insert issues, or pull requests, under their own numbers. Return their ids by number.
+    """Insert issues, or pull requests, with their numbers at the source. Return their ids by number.
 
-    Raises Refused if another issue already has such a number. A repeat reports and skips it.
+    If another issue has such a number, the first run raises Refused. A repeat reports and skips the object.
     """
     if not new:
         return {}
@@ -199,7 +205,10 @@ async def _issue_rows(
 async def merge_issues(
     tx: Tx, run: Run, kind: ObjectKind, records: Sequence[tuple[ImportedIssue, Record]]
 ) -> list[Merged]:
-    """Write what changed at the source since the last run: fields, new reactions and new files."""
+    """Write changes at the source since the last run: fields, assignees, new reactions and new files.
+
+    Return the issues that still exist.
+    """
     if not records:
         return []
     rows = await _issue_rows(tx, run, [one for one, _ in records], kind)
@@ -233,7 +242,7 @@ async def merge_issues(
 
 
 async def _recount(tx: Tx, run: Run, one: Merged, *, is_pull: bool) -> None:
-    """Move an issue between the counts of milestones, and of open and closed ones."""
+    """Update the counts of open and closed issues for a changed issue: of the repository and milestones."""
     before, after = one.before, {**one.before}
     if "state" in one.changed:
         after["state"] = one.subject.values["state"]
@@ -254,7 +263,8 @@ async def add_parts(
 ) -> list[Merged]:
     """Add reactions and files that are new at the source. Return the objects with their new bases.
 
-    A part has the id of its issue, and of its comment or None. Without a base only later ones are new.
+    A part has the id of its issue, and the id of its comment or None. A part without a base gets only a base.
+    A repeat after this one adds its new reactions and files.
     """
     reactions = list[tuple[dict[str, Any], ImportedPerson]]()
     files, merged = list[dict[str, Any]](), list[Merged]()
@@ -278,7 +288,7 @@ async def add_parts(
 
 
 async def _count_issues(tx: Tx, repository_id: int, rows: Sequence[dict[str, Any]], *, is_pull: bool) -> None:
-    """Add issues to the counts of their milestones and of the repository; raise its next number."""
+    """Add new issues to the counts of their milestones and of the repository, and raise its next number."""
     totals = Counter((row["milestone_id"], row["state"] == State.OPEN) for row in rows)
     opened, closed = (
         {one: count for (one, is_open), count in totals.items() if one is not None and is_open is state}

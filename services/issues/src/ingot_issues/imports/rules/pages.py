@@ -1,11 +1,12 @@
 """Writes a page of an import.
 
 Imported rows have the numbers, times and states of the source. They cause no notifications, references or
-events. The first run does not change objects that exist, because a page may be read twice. A repeat merges
-them (``changes``). Labels and milestones
-come before issues, and issues before comments, times and dependencies. A page of pull requests has their
-comments. Timelines show rows in the order of insertion, so comments and reviews are written in the order of
-their times.
+events. The first run does not change existing objects, because a page may be read twice. A repeat merges them
+(see ``changes``).
+
+Labels and milestones come before issues. Issues come before comments, times and dependencies. A page of pull
+requests has their comments. Timelines show rows in the order of insertion, so comments and reviews are
+written in the order of their times.
 """
 
 from collections import Counter, defaultdict
@@ -88,9 +89,9 @@ class ReadPages(msgspec.Struct, frozen=True, kw_only=True):
 async def write_page(
     tx: Tx, jobs: Jobs, repository_id: int, page: ImportPage, *, repeat: int = 0
 ) -> list[ImportConflict]:
-    """Write the objects of a page and the next cursor, and return its conflicts. Raises Refused.
+    """Write the objects of a page and the next cursor. Return the conflicts of the page. Raises Refused.
 
-    In a ``repeat`` of the import, objects that an earlier run wrote get what is new at the source.
+    A ``repeat`` also merges changes of objects that an earlier run wrote.
     """
     if not await counters.lock(tx, repository_id):
         raise Refused("the repository is deleted")
@@ -108,7 +109,7 @@ async def write_page(
 
 
 def account_ids(page: ImportPage) -> set[int]:
-    """Return the accounts that a page names."""
+    """Return the ids of accounts that a page names, without the ghost."""
     issues: list[ImportedIssue] = [*page.issues, *page.pulls]
     people = [person for one in issues for person in (one.author, *one.assignees)]
     people += [one.author for one in page.comments]
@@ -124,16 +125,20 @@ def account_ids(page: ImportPage) -> set[int]:
 
 
 def reader_ids(page: ImportPage) -> set[int]:
-    """Return the accounts that must be able to read the repository: assignees, and requested reviewers."""
+    """Return the ids of accounts that must be able to read the repository.
+
+    They are assignees and requested reviewers, without the ghost.
+    """
     people = [person for one in (*page.issues, *page.pulls) for person in one.assignees]
     people += [request.reviewer for one in page.pulls for request in one.requests]
     return {person.account_id for person in people} - {GHOST_ID}
 
 
 def without_outsiders(page: ImportPage, outsiders: Collection[int]) -> ImportPage:
-    """Return the page without requested reviewers who cannot read the repository.
+    """Return the page without the accounts in ``outsiders``, who cannot read the repository.
 
-    Such assignees are people without accounts: they have not gone at the source.
+    Their review requests are removed. As assignees they are replaced by the ghost, because the source has not
+    unassigned them.
     """
 
     def with_readers(one: _Issue) -> _Issue:
@@ -198,7 +203,7 @@ async def _write_named(
     new: Sequence[ImportedLabel] | Sequence[ImportedMilestone],
     records: Sequence[tuple[ImportedLabel | ImportedMilestone, Record]],
 ) -> None:
-    """Write labels or milestones. One that was added here with the same name is the same."""
+    """Write labels or milestones. A repeat reuses an existing row with the same name in any letter case."""
     new_ids = [one.source_id for one in new]
     twins = dict[int, int]()
     if run.repeat and new_ids:
@@ -227,7 +232,7 @@ async def _write_timelines(
 ) -> None:
     """Write comments, and the timeline rows of reviews, in the order of their times.
 
-    Rows of issues or pull requests that do not exist here are skipped.
+    Rows without an issue or pull request here are skipped.
     """
     repository_id = run.repository_id
     new, records = await split(tx, run, ObjectKind.COMMENT, page)
@@ -299,7 +304,7 @@ async def _write_timelines(
 async def _merge_comments(
     tx: Tx, run: Run, records: Sequence[tuple[ImportedComment, Record]], issue_ids: Mapping[int, int]
 ) -> None:
-    """Write what changed in comments of earlier runs: texts, new reactions and new files."""
+    """Merge comments of earlier runs: write changed texts, new reactions and new files."""
     subjects = [
         Subject(
             row,
@@ -322,7 +327,10 @@ async def _merge_comments(
 
 
 async def _issue_ids(tx: Tx, run: Run, numbers: Collection[int]) -> dict[int, int]:
-    """Return the ids of imported issues by number. Issues are opened here between two runs only."""
+    """Return the ids of imported issues by number.
+
+    A repeat skips issues that were not imported, because users can open issues between two runs.
+    """
     read = current.imported_issue_ids if run.repeat else store.issue_ids
     return await read(tx, run.repository_id, numbers)
 
@@ -353,10 +361,10 @@ async def _write_times(tx: Tx, run: Run, page: Sequence[ImportedTime]) -> None:
 
 
 async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependency]) -> None:
-    """Write dependencies. Those of an earlier run may have been removed here, and do not come back.
+    """Write dependencies. A dependency of an earlier run that was removed here is not restored.
 
-    Earlier releases kept no bases. Their first repeat cannot tell a new dependency of two old issues from one
-    that was removed here. It is not written, and is reported.
+    Imports of earlier releases have no bases. Their first repeat finds dependencies that are missing here.
+    Each of them may be new at the source, or may have been removed here. It is reported, and not written.
     """
     numbers = {number for one in page for number in (one.number, one.blocker)}
     issue_ids = await _issue_ids(tx, run, numbers)
@@ -399,9 +407,10 @@ async def _write_dependencies(tx: Tx, run: Run, page: Sequence[ImportedDependenc
 def _compare_blockers(
     run: Run, base: Base, absent: Mapping[int, tuple[int, Base]]
 ) -> tuple[set[int], set[int]]:
-    """Return the ids of new blockers of an issue, and the numbers of those that may have been removed here.
+    """Return the ids of new blockers, and the numbers of blockers that may have been removed here.
 
-    ``absent`` has the blockers at the source that are not here: their numbers and bases by their ids.
+    ``absent`` has the blockers of an issue at the source that are missing here: their numbers and bases, by
+    id.
     """
     if not run.repeat:
         return {*absent}, set()

@@ -1,4 +1,4 @@
-"""Placeholders of people without an account here, and their assignment to an account later."""
+"""Placeholders: work of people without an account here, which an account can get later."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,14 +30,20 @@ ROWS_READ = 5_000
 
 
 class ReassignPeople(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that gives work of people of the source to accounts. ``accounts`` has ids by login there."""
+    """A job that moves work from the ghost to accounts.
+
+    ``accounts`` has account ids by login at the source.
+    """
 
     repository_id: int
     accounts: dict[str, int]
 
 
 class Deed(NamedTuple):
-    """A thing that a person did: the role, the issue, and a row of the table of the role, or 0."""
+    """An action of a person on an issue.
+
+    ``row_id`` is a row of the role's table; 0 if the issue identifies it.
+    """
 
     person: ImportedPerson
     role: Role
@@ -47,7 +53,7 @@ class Deed(NamedTuple):
 
 
 async def record(db: Executor, repository_id: int, deeds: Iterable[Deed]) -> None:
-    """Add placeholders for those who have no account here."""
+    """Add placeholders for actions of people who have no account here."""
     rows = [
         {
             "repository_id": repository_id,
@@ -83,7 +89,7 @@ async def add_reactions(
 
 
 def deeds_of(issue_id: int, one: ImportedIssue) -> list[Deed]:
-    """Return what people did with a new issue or pull request, except texts and reactions."""
+    """Return the actions of people on a new issue or pull request, except texts and reactions."""
     deeds = [Deed(person, Role.ASSIGNEE, issue_id) for person in one.assignees]
     if isinstance(one, ImportedPull):
         if one.merged_by is not None:
@@ -96,7 +102,7 @@ def deeds_of(issue_id: int, one: ImportedIssue) -> list[Deed]:
 
 
 def request_details(one: ImportedPull, request: ImportedRequest) -> dict[str, Any]:
-    """Return the columns of a request for a review that do not name the reviewer."""
+    """Return the columns of a review request, except the reviewer."""
     return {
         "commit_sha": request.commit_sha,
         "base_branch": one_line(one.base_branch),
@@ -117,9 +123,9 @@ class _Request(msgspec.Struct):
 async def next_texts(
     db: Executor, table: str, repository_id: int, accounts: Mapping[str, int], after: int
 ) -> tuple[dict[int, int], int | None]:
-    """Return the accounts of rows behind ``after`` by their ids. The last id follows, or None at the end.
+    """Return accounts by the ids of rows after ``after`` that they get. Also return the last id read.
 
-    ``accounts`` are by keys of people.
+    The last id is None at the end. ``accounts`` has account ids by ``person_key``.
     """
     rows = await store.list_authored(db, table, repository_id, after, ROWS_READ)
     keys = {row.id: person_key(row.original_author) for row in rows}
@@ -130,7 +136,10 @@ async def next_texts(
 async def next_placeholders(
     db: Executor, repository_id: int, people: Collection[str], after: tuple[str, int]
 ) -> tuple[Sequence[PlaceholderRow], tuple[str, int] | None]:
-    """Return placeholders behind ``after``, and the last one's person and id, or None at the end."""
+    """Return a batch of placeholders after ``after``, and the person and id of the last one; None at the end.
+
+    ``people`` are keys of ``person_key``.
+    """
     rows = await store.list_behind(db, repository_id, people, after, BATCH)
     return rows, (rows[-1].person, rows[-1].id) if len(rows) == BATCH else None
 
@@ -138,9 +147,10 @@ async def next_placeholders(
 async def give_placeholders(
     db: Executor, rows: Sequence[PlaceholderRow], accounts: Mapping[str, int], readers: Collection[int]
 ) -> None:
-    """Give placeholders to accounts by keys of people, except those that were given since they were read.
+    """Move placeholders to accounts. Placeholders that another job has moved are skipped.
 
-    An account that is none of ``readers`` becomes no assignee or reviewer; those placeholders stay.
+    ``accounts`` has account ids by ``person_key``. Only ``readers`` become assignees or reviewers.
+    Placeholders of other accounts with these roles stay.
     """
     possible = [row for row in rows if row.role not in READERS or accounts[row.person] in readers]
     if not possible:
@@ -163,7 +173,10 @@ async def give_placeholders(
 
 
 async def _assign(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
-    """Assign accounts to issues, behind the assignees that these have."""
+    """Assign accounts to issues, after the existing assignees.
+
+    An issue with ``ASSIGNEES`` people gets no more.
+    """
     if not pairs:
         return
     people = defaultdict[int, dict[int, int]](dict)
@@ -179,7 +192,7 @@ async def _assign(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
 
 
 async def _request(db: Executor, pairs: Sequence[tuple[PlaceholderRow, int]]) -> None:
-    """Request reviews of accounts, where they have no review and no request."""
+    """Request reviews from accounts that have no review and no request in the pull request."""
     if not pairs:
         return
     reviewers, values = await store.reviewers_of(db, {row.issue_id for row, _ in pairs}), []

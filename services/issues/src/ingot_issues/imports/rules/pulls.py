@@ -47,9 +47,9 @@ from ingot_issues.reviewers.store.states import ReviewState
 async def write_pulls(
     tx: Tx, jobs: Jobs, run: Run, page: Sequence[ImportedPull]
 ) -> dict[int, list[ImportedReview]]:
-    """Write pull requests. Return the new reviews by number.
+    """Write pull requests with their reviews. Return the new reviews by number, for the timelines.
 
-    Jobs then compare open pull requests with their base branches.
+    Also add jobs that compare changed open pull requests with their base branches.
     """
     objects, records = await split_numbered(tx, run, ObjectKind.PULL, page)
     new = {one.number: one for one in objects}
@@ -151,7 +151,10 @@ async def _write_reviews(
 
 
 async def _add_lines(tx: Tx, run: Run, lines: Sequence[tuple[int, int, ImportedLineComment]]) -> None:
-    """Insert comments on lines, each with the ids of its pull request and its review. Each id comes once."""
+    """Insert comments on lines. Each has the ids of its pull request and its review.
+
+    Comments that exist, by their id at the source, are skipped.
+    """
     ids = {one.source_id for _, _, one in lines if one.source_id}
     written, new = {*await store.local_ids(tx, run.repository_id, ObjectKind.LINE, ids)}, []
     for line in lines:
@@ -189,13 +192,13 @@ def _line_columns(review_id: int, comment: ImportedLineComment) -> dict[str, Any
 
 
 def _keyed(review: ImportedReview) -> dict[str, ImportedLineComment]:
-    """Return the comments on lines of a review by their ids, or by what else identifies them."""
+    """Return the comments on lines of a review, by id or, without an id, by another key."""
     other_keys = _keys_without_ids(review)
     return {str(one.source_id or key): one for key, one in zip(other_keys, review.comments, strict=True)}
 
 
 def _keys_without_ids(review: ImportedReview) -> list[str]:
-    """Return what identifies each comment on a line without its id. Twins are counted."""
+    """Return a key for each comment on a line that does not use its id. Equal keys get a number."""
     keys, counts = list[str](), Counter[str]()
     for one in review.comments:
         hunk = clipped(one.diff_hunk, LONGEST_HUNK)
@@ -215,7 +218,7 @@ def _lines(review: ImportedReview) -> dict[str, str]:
 async def _merge_reviews(
     tx: Tx, run: Run, pulls: Sequence[tuple[ImportedPull, Record]]
 ) -> dict[int, list[ImportedReview]]:
-    """Write what changed in reviews of earlier runs. Return the new reviews by number."""
+    """Merge reviews of earlier runs and their comments on lines. Return the new reviews by number."""
     numbers = {review.source_id: one.number for one, _ in pulls for review in one.reviews}
     reviews = [review for one, _ in pulls for review in one.reviews]
     new, records = await split(tx, run, ObjectKind.REVIEW, reviews)
@@ -261,9 +264,10 @@ async def _merge_reviews(
 async def _local_lines(
     tx: Tx, run: Run, changed: Sequence[Merged], reviews: Mapping[int, ImportedReview]
 ) -> dict[int, dict[str, LineCommentRow]]:
-    """Return comments on lines by the ids of their reviews, and by their keys at the source.
+    """Return local comments on lines by the ids of their reviews, and by their keys at the source.
 
-    Imports of earlier releases have not recorded their ids.
+    Imports of earlier releases have not recorded ids of comments, so these comments are found by other
+    columns.
     """
     rows = await current.line_comments(tx, [one.subject.record.local_id for one in changed])
     own = [reviews[one.subject.record.source_id] for one in changed]
@@ -293,7 +297,10 @@ async def _merge_lines(
     rows: Mapping[str, LineCommentRow],
     issue_id: int,
 ) -> dict[str, str]:
-    """Write changed comments on lines of a review, and return the new base of them."""
+    """Write changed comments on lines of a review, and report conflicts.
+
+    Return the new ``lines`` of its base.
+    """
     lines, keyed = {**one.base.lines}, _keyed(review)
     for key, new in _lines(review).items():
         comment, old, row = keyed[key], lines.get(key), rows.get(key)

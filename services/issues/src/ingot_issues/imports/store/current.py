@@ -1,4 +1,4 @@
-"""SQL for imports that are repeated: imported rows as they are now, and changes of them."""
+"""SQL for repeated imports: reads and changes of imported rows."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ TABLES: Mapping[ObjectKind, Table] = {
 
 
 class Record(NamedTuple):
-    """An object that an import brought. ``base`` is JSON, or None in imports of earlier releases."""
+    """An imported object. ``base`` is JSON, or None in imports of earlier releases."""
 
     source_id: int
     local_id: int
@@ -128,7 +128,7 @@ _ROWS: Mapping[ObjectKind, type[TypedRow]] = {
 
 
 class LineCommentRow(TypedRow):
-    """A comment on a line, with the columns that identify it and those that may change."""
+    """A comment on a line, with the columns that identify it, and the columns that may change."""
 
     id: int
     review_id: int
@@ -141,14 +141,14 @@ class LineCommentRow(TypedRow):
 
 
 class _NameRow(TypedRow):
-    """A label or milestone of a repository, by its name in lower case."""
+    """The id of a label or milestone, and its name in lower case."""
 
     id: int
     name: str
 
 
 class _PairRow(TypedRow):
-    """A label or an assignee of an issue."""
+    """A row that belongs to an issue: the id of a label, an assignee or a blocker."""
 
     issue_id: int
     value: int
@@ -166,7 +166,7 @@ class _ReactionRow(TypedRow):
 async def records(
     db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
 ) -> dict[int, Record]:
-    """Return the objects that an import brought, by their ids at the source. Their rows may be deleted."""
+    """Return imported objects by their ids at the source. Their rows may have been deleted."""
     if not source_ids:
         return {}
     columns = (imported_object.c.source_id, imported_object.c.local_id, imported_object.c.base)
@@ -184,7 +184,7 @@ async def _records(db: Executor, statement: Select[Any]) -> list[Record]:
 
 
 async def existing_ids(db: Executor, kind: ObjectKind, ids: Collection[int]) -> set[int]:
-    """Return those of the ids whose rows are not deleted."""
+    """Return the ids that have a row."""
     if not ids:
         return set()
     table = TABLES[kind]
@@ -206,7 +206,10 @@ async def ids_by_name(
 
 
 async def imported_issue_ids(db: Executor, repository_id: int, numbers: Collection[int]) -> dict[int, int]:
-    """Return the ids of imported issues and pull requests by number, if they have them at the source, too."""
+    """Return the ids of imported issues and pull requests by number.
+
+    Numbers that another issue or pull request has at the source are omitted.
+    """
     if not numbers:
         return {}
     is_imported = (
@@ -244,7 +247,7 @@ async def numbers_of(db: Executor, issue_ids: Collection[int]) -> dict[int, int]
 async def issues_by_local_id(
     db: Executor, repository_id: int, local_ids: Collection[int]
 ) -> dict[int, tuple[ObjectKind, Record]]:
-    """Return the imported issues and pull requests by the ids of their rows."""
+    """Return the kinds and records of imported issues and pull requests, by the ids of their rows."""
     if not local_ids:
         return {}
     columns = (imported_object.c.source_id, imported_object.c.local_id, imported_object.c.base)
@@ -260,7 +263,7 @@ async def issues_by_local_id(
 
 
 async def dependencies_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int]]:
-    """Return the ids of issues with those of each that blocks them."""
+    """Return the dependencies of issues: pairs of an issue id and the id of a blocking issue."""
     if not issue_ids:
         return set()
     columns = (dependency.c.issue_id, dependency.c.blocker_id.label("value"))
@@ -269,7 +272,10 @@ async def dependencies_of(db: Executor, issue_ids: Collection[int]) -> set[tuple
 
 
 async def rows_of(db: Executor, kind: ObjectKind, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Return rows by id, with the columns of a pull request, the labels and the assignees of issues."""
+    """Return rows by id.
+
+    Issues and pull requests have their labels and assignees. Pull requests have the columns of both tables.
+    """
     if not ids:
         return {}
     table, names = TABLES[kind], [*get_type_hints(_ROWS[kind])]
@@ -308,7 +314,7 @@ async def _pairs(db: Executor, statement: Any) -> dict[int, list[int]]:
 
 
 async def change_row(db: Executor, kind: ObjectKind, row_id: int, values: Mapping[str, Any]) -> None:
-    """Change columns of an imported row. Those of a pull request may be in either of its tables."""
+    """Change columns of an imported row. Columns of a pull request may be in either of its two tables."""
     table = TABLES[kind]
     own = {name: value for name, value in values.items() if name in table.c}
     if table is issue and "body" in own:
@@ -357,7 +363,10 @@ async def line_comments(db: Executor, review_ids: Collection[int]) -> Sequence[L
 
 
 async def reactions_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int | None, int, str]]:
-    """Return reactions of accounts to issues and their comments: both ids, the account and the content."""
+    """Return reactions to issues and their comments, as (issue id, comment id, account id, content).
+
+    Reactions of the ghost are omitted.
+    """
     if not issue_ids:
         return set()
     columns = [reaction.c[name] for name in _ReactionRow.__annotations__]

@@ -1,4 +1,4 @@
-"""SQL for imports: the cursor of each import, and the rows that the source's objects became."""
+"""SQL for imports: the cursor of each import, and the local ids of objects of the source."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -78,7 +78,10 @@ imported_file = Table(
 
 
 class ObjectKind(IntEnum):
-    """Values of the column ``kind``. ``TAKEN``: another issue has this number here; it has no row."""
+    """Values of the column ``kind``.
+
+    ``TAKEN``: another issue has this number here, so the object has no row.
+    """
 
     LABEL = 1
     MILESTONE = 2
@@ -107,7 +110,7 @@ class ObjectRow(TypedRow):
 
 
 class PagePlace(NamedTuple):
-    """The next page of an import, and what the last page could not change, as JSON."""
+    """The cursor of the next page of an import, its run, and the conflicts of the last page as JSON."""
 
     cursor: str = ""
     repeat: int = 0
@@ -123,7 +126,10 @@ class _PlaceRow(TypedRow):
 
 
 class FileRow(TypedRow):
-    """A file at the source, of an issue or of one of its comments."""
+    """A file at the source that belongs to the text of an issue or comment.
+
+    ``comment_id`` is None for the issue.
+    """
 
     repository_id: int
     uuid: str
@@ -145,7 +151,7 @@ class IssueRow(TypedRow):
 
 
 async def get_cursor(db: Executor, repository_id: int) -> PagePlace:
-    """Return the next page of an import: the first one at its beginning."""
+    """Return the position of an import. The cursor is empty for the first page."""
     columns = (import_cursor.c.cursor, import_cursor.c.repeat, import_cursor.c.conflicts)
     statement = select(*columns).where(import_cursor.c.repository_id == repository_id)
     row = await fetch_first(db, statement, _PlaceRow)
@@ -159,7 +165,10 @@ async def save_cursor(db: Executor, repository_id: int, cursor: str, conflicts: 
 
 
 async def begin_repeat(db: Executor, repository_id: int, repeat: int) -> None:
-    """Return to the first page for a new repeat of an import. A repeat that has begun continues."""
+    """Reset the cursor of an import to the first page for a new repeat.
+
+    If this repeat has already begun, nothing changes.
+    """
     values = {"cursor": "", "conflicts": "[]", "repeat": repeat}
     statement = insert(db, import_cursor).values(repository_id=repository_id, **values)
     await db.execute(
@@ -172,7 +181,7 @@ async def begin_repeat(db: Executor, repository_id: int, repeat: int) -> None:
 async def local_ids(
     db: Executor, repository_id: int, kind: ObjectKind, source_ids: Collection[int]
 ) -> dict[int, int]:
-    """Return the ids of rows here by the ids of their objects at the source."""
+    """Return the ids of local rows by the ids of their objects at the source."""
     if not source_ids:
         return {}
     statement = select(imported_object.c.source_id, imported_object.c.local_id).where(
@@ -186,7 +195,7 @@ async def local_ids(
 async def add_objects(
     db: Executor, repository_id: int, kind: ObjectKind, rows: Mapping[int, int], bases: Mapping[int, str]
 ) -> None:
-    """Record the rows of objects of the source. The unique key prevents that an object is written twice."""
+    """Record the local ids of objects of the source. A repeated object fails on the unique key."""
     if rows:
         values = [
             {
@@ -202,7 +211,7 @@ async def add_objects(
 
 
 async def add_taken(db: Executor, repository_id: int, numbers: Collection[int]) -> None:
-    """Record numbers of the source that another issue or pull request has here."""
+    """Record numbers at the source that another issue or pull request has here."""
     kind = ObjectKind.TAKEN
     values = [
         {"repository_id": repository_id, "kind": kind, "source_id": number, "local_id": 0}
@@ -241,9 +250,9 @@ async def add_rows(
     values: Mapping[int, Mapping[str, Any]],
     bases: Mapping[int, str],
 ) -> dict[int, int]:
-    """Insert the rows of new objects. Return the ids here by the ids at the source.
+    """Insert and record new objects, all with the same columns.
 
-    All rows have the same columns.
+    Return their local ids by their ids at the source.
     """
     if not values:
         return {}
@@ -283,14 +292,17 @@ async def _add(db: Executor, table: Table, values: Sequence[Mapping[str, Any]]) 
 
 
 async def add_dependencies(db: Executor, pairs: Collection[tuple[int, int]]) -> None:
-    """Add dependencies that do not exist. A pair has the id of an issue, and of the issue that blocks it."""
+    """Add dependencies, except existing ones.
+
+    A pair has the ids of an issue and of the issue that blocks it.
+    """
     if pairs:
         values = [{"issue_id": one, "blocker_id": blocker} for one, blocker in pairs]
         await db.execute(insert(db, dependency).values(values).on_conflict_do_nothing())
 
 
 async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
-    """Put labels on issues. A pair has the id of an issue, and of a label."""
+    """Add labels to issues. A pair has the ids of an issue and of a label."""
     if pairs:
         await db.execute(
             issue_label.insert(), [{"issue_id": one, "label_id": label_id} for one, label_id in pairs]
@@ -298,7 +310,7 @@ async def add_labels(db: Executor, pairs: Sequence[tuple[int, int]]) -> None:
 
 
 async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> None:
-    """Assign accounts to issues, in their order."""
+    """Assign accounts to issues without assignees, in the given order."""
     rows = [
         {"issue_id": issue_id, "account_id": account_id, "position": position}
         for issue_id, account_ids in accounts.items()
@@ -309,20 +321,20 @@ async def add_assignees(db: Executor, accounts: Mapping[int, Sequence[int]]) -> 
 
 
 async def add_files(db: Executor, values: Sequence[Mapping[str, Any]]) -> None:
-    """Record files to fetch. Of two texts with the same file, the first one has it."""
+    """Record files to fetch. A file that two texts contain belongs to the first text."""
     if values:
         await db.execute(insert(db, imported_file).on_conflict_do_nothing(), values)
 
 
 async def next_file(db: Executor, repository_id: int) -> FileRow | None:
-    """Return a file to fetch, of the oldest issue first."""
+    """Return the next file to fetch, or None. Files of older issues come first."""
     order = (imported_file.c.issue_id, imported_file.c.created_at, imported_file.c.uuid)
     statement = select(imported_file).where(imported_file.c.repository_id == repository_id)
     return await fetch_first(db, statement.order_by(*order).limit(1), FileRow)
 
 
 async def stored_bytes(db: Executor, repository_id: int) -> int:
-    """Return the bytes of all files of texts of a repository."""
+    """Return the size of all files of texts of a repository, in bytes."""
     statement = select(func.coalesce(func.sum(attachment.c.size), 0)).join(
         issue, issue.c.id == attachment.c.issue_id
     )
@@ -330,7 +342,10 @@ async def stored_bytes(db: Executor, repository_id: int) -> int:
 
 
 async def remove_file(db: Executor, file: FileRow, *, is_here: bool) -> None:
-    """Remove a file from those to fetch. If it did not come, its links lead to the source again."""
+    """Remove a file from the list of files to fetch.
+
+    Without a local copy, its links lead to the source again.
+    """
     await db.execute(
         delete(imported_file).where(
             imported_file.c.repository_id == file.repository_id, imported_file.c.uuid == file.uuid
@@ -374,6 +389,6 @@ async def count_issues(db: Executor, opened: Mapping[int, int], closed: Mapping[
 
 
 async def remove_all(db: Executor, repository_id: int) -> None:
-    """Delete the cursor and the recorded objects of an import."""
+    """Delete the cursor, the recorded objects and the files to fetch of an import."""
     for table in (import_cursor, imported_object, imported_file):
         await db.execute(delete(table).where(table.c.repository_id == repository_id))

@@ -1,6 +1,6 @@
-"""SQL for placeholders: what people of a source did, of which no column here keeps a name.
+"""SQL for placeholders: actions of people at the source in rows that do not store the person's name.
 
-Texts and reviews keep their authors in ``original_author``. A placeholder has one of the other roles.
+Texts and reviews store their authors in ``original_author``. A placeholder has one of the other roles.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -72,7 +72,7 @@ AUTHORED: Mapping[str, Table] = {one.name: one for one in (issue, comment, revie
 
 
 class PlaceholderRow(TypedRow):
-    """A thing that a person of the source did."""
+    """An action of a person at the source. ``person`` is a key of ``person_key``."""
 
     id: int
     person: str
@@ -83,14 +83,14 @@ class PlaceholderRow(TypedRow):
 
 
 class AuthoredRow(TypedRow):
-    """A row of the ghost, and the name of its author at the source."""
+    """A row that belongs to the ghost, and the name of its author at the source."""
 
     id: int
     original_author: str
 
 
 class ReviewerRow(TypedRow):
-    """An account with a review of a pull request, or with a request for one."""
+    """A pull request, and an account that has a review or a review request there."""
 
     issue_id: int
     author_id: int
@@ -118,7 +118,7 @@ async def add_all(db: Executor, values: Sequence[dict[str, Any]]) -> None:
 async def list_behind(
     db: Executor, repository_id: int, people: Collection[str], after: tuple[str, int], limit: int
 ) -> Sequence[PlaceholderRow]:
-    """Return placeholders of people behind a person and an id, in the order of people and ids."""
+    """Return placeholders of ``people`` after ``after``, a person and an id, ordered by person and id."""
     columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
     statement = select(*columns).where(
         placeholder.c.repository_id == repository_id,
@@ -130,13 +130,13 @@ async def list_behind(
 
 
 async def remove(db: Executor, ids: Collection[int]) -> set[int]:
-    """Delete placeholders. Return the ids of those that existed."""
+    """Delete placeholders. Return the ids of placeholders that still existed."""
     statement = delete(placeholder).where(placeholder.c.id.in_(ids)).returning(placeholder.c.id)
     return {row.id for row in await fetch_all(db, statement, _RemovedRow)}
 
 
 async def remove_assignees(db: Executor, repository_id: int, issue_id: int, people: Collection[str]) -> None:
-    """Delete the placeholders of people who are no assignees of an issue any more."""
+    """Delete the placeholders of people as assignees of an issue."""
     await db.execute(
         delete(placeholder).where(
             placeholder.c.repository_id == repository_id,
@@ -154,7 +154,7 @@ async def remove_of_repository(db: Executor, repository_id: int) -> None:
 async def list_authored(
     db: Executor, name: str, repository_id: int, after: int, limit: int
 ) -> Sequence[AuthoredRow]:
-    """Return rows of a table that the ghost has for people of the source, in the order of ids."""
+    """Return rows of the ghost with an author at the source, in the order of ids after ``after``."""
     table = AUTHORED[name]
     statement = select(table.c.id, table.c.original_author).where(
         table.c.id > after, table.c.author_id == GHOST_ID, table.c.original_author != ""
@@ -170,7 +170,10 @@ async def list_authored(
 
 
 async def change_authors(db: Executor, name: str, accounts: Mapping[int, int]) -> None:
-    """Give rows of the ghost, and the files of texts, to accounts. The mapping has the ids of the rows."""
+    """Move rows and the files of their texts from the ghost to accounts.
+
+    The mapping has account ids by row id.
+    """
     table = AUTHORED[name]
     await _give(db, table, table.c.id, table.c.author_id, accounts)
     if table is issue:
@@ -188,7 +191,10 @@ async def _give(
     accounts: Mapping[int, int],
     *conditions: ColumnElement[bool],
 ) -> None:
-    """Give rows of the ghost to accounts by ``key``, in the order of the mapping."""
+    """Move rows of the ghost to accounts. ``accounts`` has account ids by the value of ``key``.
+
+    Rows are changed one by one, in the order of the mapping.
+    """
     if accounts:
         statement = update(table).where(key == bindparam("one"), owner == GHOST_ID, *conditions)
         values = [{"one": one, "account": account} for one, account in accounts.items()]
@@ -196,7 +202,10 @@ async def _give(
 
 
 async def change_reactions(db: Executor, accounts: Mapping[int, int]) -> None:
-    """Give reactions of the ghost to accounts by their ids. Those that an account has itself are deleted."""
+    """Move reactions from the ghost to accounts. ``accounts`` has account ids by reaction id.
+
+    Reactions that an account already has are deleted.
+    """
     own = reaction.alias("own")
     is_double = (
         select(own.c.id)
@@ -217,7 +226,10 @@ async def change_times(db: Executor, accounts: Mapping[int, int]) -> None:
 
 
 async def change_mergers(db: Executor, accounts: Mapping[int, int]) -> None:
-    """Make accounts those who merged pull requests, by the ids of these."""
+    """Record accounts as the users who merged pull requests.
+
+    ``accounts`` has account ids by pull request id.
+    """
     await _give(db, pull, pull.c.issue_id, pull.c.merged_by, accounts)
 
 
@@ -237,7 +249,7 @@ async def add_assignees(db: Executor, values: Sequence[dict[str, Any]]) -> None:
 
 
 async def reviewers_of(db: Executor, issue_ids: Collection[int]) -> set[tuple[int, int]]:
-    """Return pull requests with the accounts that have a request for a review, or a review."""
+    """Return pairs of a pull request and an account that has a review or a review request there."""
     statement = select(review.c.issue_id, review.c.author_id).where(review.c.issue_id.in_(issue_ids))
     return {(row.issue_id, row.author_id) for row in await fetch_all(db, statement, ReviewerRow)}
 

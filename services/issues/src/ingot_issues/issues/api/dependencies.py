@@ -81,16 +81,17 @@ async def _require_dependencies(request: IssuesRequest) -> None:
 
 
 async def _waiting_issue(request: IssuesRequest, index: int) -> IssueDetails:
-    """Return the issue in the path, which can be blocked. Raises NotFound if it cannot."""
+    """Return the issue in the path. Raises NotFound, also if dependencies are disabled."""
     issue = await issue_of(request, index)
     await _require_dependencies(request)
     return issue
 
 
 async def _list_page(request: IssuesRequest, index: int, *, blocked: bool) -> Response[list[Issue]]:
-    """Return a page of related issues. Raises NotFound, also if dependencies are switched off.
+    """Return a page of related issues.
 
-    ``blocked``: issues that this issue blocks; otherwise issues that block it.
+    ``blocked``: issues that this issue blocks; otherwise issues that block it. The latter raises NotFound if
+    dependencies are disabled.
     """
     issue_id, page = await issue_id_of(request, index), request.page()
     if not blocked:

@@ -22,7 +22,7 @@ class LockIssue(msgspec.Struct):
     status_code=204,
 )
 async def lock_issue(request: IssuesRequest, index: int, data: LockIssue) -> None:
-    """Lock the conversation. Then commenting requires write access."""
+    """Lock the conversation of an issue. New comments then require write access."""
     issue, context = await issue_of(request, index), await request.context()
     async with request.db.transaction() as tx:
         await issues.set_lock(tx, context, issue, locked=True, reason=data.lock_reason)

@@ -30,7 +30,10 @@ async def present(request: IssuesRequest, row: IssueDetails) -> PullRequest:
 
 
 async def present_page(request: IssuesRequest, rows: Iterable[IssueDetails]) -> list[PullRequest]:
-    """Return pull requests with the caller's permissions for the repositories of bases and heads."""
+    """Return pull requests with the caller's permissions for the repositories of bases and heads.
+
+    Permissions for heads are missing if repos fails. Raises NotFound for an issue.
+    """
     pulls, base = [as_pull(row) for row in rows], request.access.repository
     permissions = {base.id: base.permissions}
     if forks := {pull.head_repository_id for pull in pulls} - {base.id}:

@@ -34,7 +34,10 @@ from ingot_issues.references import rules as references
 
 
 class CreateIssueOption(msgspec.Struct, kw_only=True):
-    """A new issue. Fields other than title and body need write access. `projects` are rejected with 422."""
+    """A new issue. Without write access only `title`, `body` and `ref` are used.
+
+    Any `projects` are rejected with 422.
+    """
 
     title: Name
     body: Markdown = ""
@@ -153,7 +156,7 @@ async def list_issues(
     mentioned_by: str = "",
     sort: str = "",
 ) -> Response[list[Issue]]:
-    """List issues and pull requests, latest first. Only open ones are listed, unless `state` is given.
+    """List issues and pull requests, latest first. Without `state`, only open issues are listed.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
     found as a phrase. Each word finds at most the latest 10,000 issues, and the latest 10,000 comments. The
@@ -237,9 +240,9 @@ async def get_issue(request: IssuesRequest, index: int) -> Issue:
     status_code=201,
 )
 async def edit_issue(request: IssuesRequest, index: int, data: EditIssueOption) -> Issue:
-    """Change an issue. Requires the author or write access.
+    """Change an issue. Allowed for its author, and for users with write access.
 
-    Changes of assignees, milestone and due date require write access.
+    Without write access, changes of assignees, milestone and due date are ignored.
     """
     issue = await issue_of(request, index)
     edit, context = await allowed_edit(request, issue, data), await request.context()
@@ -265,7 +268,10 @@ async def delete_issue(request: IssuesRequest, index: int) -> None:
 
 
 async def allowed_edit(request: IssuesRequest, issue: IssueDetails, data: EditIssueOption) -> IssueEdit:
-    """Return the changes in ``data``. Raises Invalid, and Denied if the caller may not make them."""
+    """Return the changes in ``data`` that the caller may make. Other changes are ignored.
+
+    Raises Invalid, and Denied if the caller may not edit the issue.
+    """
     if not await request.allowed(lambda access: may_edit_issue(access, request.principal, issue.author_id)):
         raise Denied("only its author and writers of the repository may edit it")
     issues.refuse_projects(data.projects)

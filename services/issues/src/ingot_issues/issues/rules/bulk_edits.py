@@ -23,7 +23,10 @@ class IdsChange(msgspec.Struct, frozen=True):
     ids: Sequence[int]
 
     def of(self, present: Sequence[int]) -> list[int]:
-        """Return the ids after the change of ``present``. Ids that stay keep their order."""
+        """Return the ids after the change of ``present``, without duplicates.
+
+        With "add" and "remove", ids that stay keep their order.
+        """
         match self.how:
             case "add":
                 return list(dict.fromkeys([*present, *self.ids]))

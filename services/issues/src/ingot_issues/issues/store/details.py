@@ -58,8 +58,9 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     """An issue with all fields of responses. They are the columns of ``DETAILS``, in this order.
 
     Fields ``milestone_…`` are None without a milestone. Fields of a person are None if the account is
-    deleted. ``viewer_…`` is an additional account that the caller requested. In a list each row has the
-    ``total``. It is a struct because presenters read every field, and structs are the fastest.
+    deleted. ``viewer_…`` is an additional account that the caller requested. In a list, ``total`` is the
+    number of all rows. The class is a struct because presenters read every field, and structs are the
+    fastest.
     """
 
     id: int
@@ -173,7 +174,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class PullDetails(IssueDetails, frozen=True, gc=False):
-    """The details of a pull request, with all columns of ``pull``."""
+    """The details of a pull request. Required columns of ``pull`` are not optional here."""
 
     pull_id: int
     base_branch: str

@@ -123,9 +123,9 @@ def _ids(is_pull: bool | None, state: StateFilter) -> Select[int]:
 
 @lru_cache(maxsize=128)
 def _list(is_pull: bool | None, state: StateFilter, sort: str) -> PreparedPage[_ListedDetailsRow]:
-    """Prepare a list with no conditions except kind and state.
+    """Return the query for pages of issues with no conditions except kind and state.
 
-    It is built once per combination, because building costs more than running.
+    Queries are cached, because building one costs more than running it.
     """
     counted = _COUNTED_TOTAL.get((is_pull, state))
     return PreparedPage(DETAILS, _ListedDetailsRow, *SORTS[sort], ids=_ids(is_pull, state), count=counted)
@@ -151,7 +151,10 @@ async def list_page(
 async def _list_filtered(
     db: Executor, ids: Select[Any], page: Slice, parameters: dict[str, Any]
 ) -> tuple[list[IssueDetails], int]:
-    """Return the page of a list with conditions, and the total number. One scan is enough for both."""
+    """Return the page of a list with conditions, and the total number.
+
+    One query returns both, unless the page is after the last row.
+    """
     counted = ids.add_columns(func.count().over().label("total")).limit(page.limit).offset(page.offset)
     rows = await fetch_all(db, counted, _IdAndTotalRow, **parameters)
     issues = await list_details(db, [row.id for row in rows])

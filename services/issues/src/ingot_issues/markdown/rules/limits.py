@@ -162,7 +162,7 @@ def _limited_table(rule: BlockRule) -> BlockRule:
 def _empty_cells(state: StateBlock, start: int, end: int) -> int:
     """Return the approximate number of empty cells that a table at this place would add.
 
-    Stops to count at the limit.
+    Counting stops above ``MAX_EMPTY_CELLS``. Tables with fewer than four columns count as 0.
     """
     delimiters = _line(state, start + 1)
     if not delimiters.startswith(("|", "-", ":")):

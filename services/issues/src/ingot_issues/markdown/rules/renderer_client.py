@@ -1,6 +1,7 @@
-"""A client for the process that parses markdown. A text that exceeds its CPU time kills that process.
+"""A client of the renderer process, which parses long markdown texts.
 
-So a long text never delays other requests of this process. The first long text starts the renderer.
+A text that exceeds its CPU time kills the renderer, so it never delays other requests of this process. The
+first long text starts the renderer.
 """
 
 import asyncio
@@ -57,7 +58,7 @@ class Renderer(CpuProcess):
         self._waiting = 0
 
     async def answer(self, question: Question, *, wait: float) -> Answer | None:
-        """Return the response, or None for a text that exceeded its CPU time. Raises ProcessBusy."""
+        """Return the answer, or None for a text that exceeded its CPU time. Raises ProcessBusy."""
         if self._waiting >= MOST_WAITING:
             raise ProcessBusy
         self._waiting += 1

@@ -66,7 +66,7 @@ _SOURCE = re.compile(r"(?P<repository>[^/]+/[^/]+)/src/(?P<folder>(?:branch|tag|
 class LinkContext:
     """The base URLs of links: relative links are below ``base``, pages below ``root``.
 
-    ``images`` is the base of pictures; empty if it is the same as of links. All of them end with a slash.
+    ``images`` is the base of pictures; if empty, they are below ``base``, too. All of them end with a slash.
     """
 
     root: str

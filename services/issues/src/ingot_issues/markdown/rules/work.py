@@ -1,4 +1,4 @@
-"""The work of parsing markdown: it is counted, and a text above its budget is stopped.
+"""The work of parsing markdown, in units. Parsing stops when a text exceeds its budget.
 
 The count depends only on the text, never on the machine. A unit is about one microsecond of CPU time.
 """

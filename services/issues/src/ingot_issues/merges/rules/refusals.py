@@ -33,7 +33,8 @@ async def why_not_mergeable(
 ) -> NotMergeable:
     """Return the reason why a pull request is not mergeable.
 
-    A conflict is known only if the branches have not moved since the last comparison.
+    A conflict is known only if the branches have not moved since the last comparison. Otherwise the reason is
+    "comparing".
     """
     base, head = await gather(
         _tip(repos, repository_id, pull.base_branch, principal_token),

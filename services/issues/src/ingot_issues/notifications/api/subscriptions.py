@@ -116,7 +116,10 @@ async def _save(
 
 
 async def _subscriber_id(request: IssuesRequest, login: str) -> int:
-    """Return the id of the caller or, for a site administrator, of any reader of the repository."""
+    """Return the id of the caller or, for a site administrator, of any reader of the repository.
+
+    Raises Denied or NotFound.
+    """
     if login.lower() == request.principal.name.lower():
         return request.principal.id
     if not request.principal.admin:

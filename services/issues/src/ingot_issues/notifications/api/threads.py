@@ -346,7 +346,10 @@ async def list_repository_notifications(
     before: str = "",
     reason: Values = None,
 ) -> Response[list[NotificationThread]]:
-    """List threads of the caller about one repository, the latest first."""
+    """List threads of the caller about one repository, the latest first.
+
+    Only unread and pinned threads are listed, unless `all` or `status-types` is given.
+    """
     statuses = _statuses(status_types, all_, SHOWN)
     return await _list_page(request, _own_repository(request), statuses, subject_type, since, before, reason)
 
@@ -365,7 +368,10 @@ async def mark_repository_notifications(
     status_types: Statuses = None,
     to_status: ToStatus = "",
 ) -> Response[list[NotificationThread]]:
-    """Mark threads about one repository as read, or as `to-status`."""
+    """Mark threads about one repository as read, or as `to-status`.
+
+    Only unread threads are marked, unless `all` or `status-types` is given.
+    """
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
     return await _mark(request, _own_repository(request), statuses, to_status, last_read_at)
 
