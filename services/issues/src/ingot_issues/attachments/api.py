@@ -58,7 +58,7 @@ async def list_of_issue(request: IssuesRequest, index: int) -> list[Attachment]:
 async def upload_to_issue(request: IssuesRequest, index: int, name: str = "") -> Attachment:
     """Upload a file as the form field `attachment`, or as the request body.
 
-    Requires the author or write access.
+    Allowed for the author of the issue, and for users with write access.
     """
     return await _upload(request, await _own_issue_place(request, index), name)
 

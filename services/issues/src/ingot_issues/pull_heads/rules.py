@@ -39,7 +39,10 @@ class SetPullHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def add_job(tx: Tx, context: RepositoryContext, pull: AnyIssue) -> None:
-    """Add the job after the result of ``state_of`` has changed. The repository must be locked."""
+    """Add the job that sets the visibility of a head, after the result of ``state_of`` has changed.
+
+    The repository must be locked.
+    """
     task = SetPullHead(
         issue_id=pull.id,
         repository_id=context.repository.id,

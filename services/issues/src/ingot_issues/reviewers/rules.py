@@ -5,5 +5,8 @@ from ingot_contracts.issues.pulls import RequestedTeam
 
 
 def requested_team(team: Team) -> RequestedTeam:
-    """Return the fields of a team that readers of the pull request may see. Members may see the others."""
+    """Return the fields of a team that readers of the pull request may see.
+
+    Other fields are for members only.
+    """
     return RequestedTeam(id=team.id, name=team.name)

@@ -103,8 +103,8 @@ class ComparisonJobs:
 
         Without a branch, repos uses the commits that it stores under the number. So no new commit of a
         private repository is copied after the author has lost access to it. To a restricted author, a fork is
-        private. Without ``follows_branch``, no commit is copied that was not pushed. Imported heads of the
-        ghost account are in the base repository itself.
+        private. Without ``follows_branch``, the last compared head is used, because no push announced a new
+        one. Imported heads of the ghost account are in the base repository itself.
         """
         repository = head_repositories.get(row.head_repository_id)
         hidden = (

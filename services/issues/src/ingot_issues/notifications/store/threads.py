@@ -171,9 +171,9 @@ async def save(
     comment_id: int,
     at: datetime,
 ) -> None:
-    """Notify people, by id with the reason, of an event of an issue. A pinned thread stays pinned.
+    """Save the notifications of an event of an issue. ``reasons`` has the reason for each account.
 
-    The reason of the latest event replaces earlier ones.
+    The event makes threads unread again, except pinned threads. Its reason replaces earlier reasons.
     """
     if not reasons:
         return
@@ -217,7 +217,10 @@ _REPOSITORIES_WITHOUT_READ = PreparedQuery(_OWN.where(_IS_NOT_READ).distinct(), 
 async def list_repositories(
     db: Executor, account_id: int, statuses: Collection[NotificationStatus]
 ) -> list[int]:
-    """Return the ids of repositories with threads of one of ``statuses``, and maybe of others."""
+    """Return the ids of repositories with threads of one of ``statuses``.
+
+    Other repositories may be included.
+    """
     has_read = NotificationStatus.READ in statuses
     query = _REPOSITORIES if has_read else _REPOSITORIES_WITHOUT_READ
     return [row.repository_id for row in await query.all(db, account=account_id)]
@@ -291,7 +294,10 @@ _THREADS = (
 
 @lru_cache
 def _statements(shape: _Shape) -> _Statements:
-    """Prepare the statements of a combination once, because building them costs more than running."""
+    """Return the statements for filters of one shape.
+
+    Statements are cached, because building them costs more than running them.
+    """
     ids = _matching(notification.c.id, shape=shape)
     named = _THREADS.where(notification.c.id.in_(ids), any_of(notification.c.id, "ids"))
     return _Statements(

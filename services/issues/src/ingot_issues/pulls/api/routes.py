@@ -300,9 +300,9 @@ async def diff_of_files(
     status_code=201,
 )
 async def edit_pull(request: IssuesRequest, index: int, data: EditPullRequestOption) -> PullRequest:
-    """Change a pull request. Requires the author or write access.
+    """Change a pull request. Allowed for its author, and for users with write access.
 
-    Changes of assignees, labels, milestone and due date require write access.
+    Without write access, changes of assignees, labels, milestone and due date are ignored.
     """
     pull = await pull_of(request, index)
     data.body = data.body or UNSET

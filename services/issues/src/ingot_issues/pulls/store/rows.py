@@ -193,7 +193,10 @@ async def get_tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str
 
 
 async def record_comparisons(db: Executor, comparisons: Sequence[tuple[AnyPull, Comparison]]) -> None:
-    """Record comparisons of pull requests. Counts are kept while the two commits are unchanged."""
+    """Record comparisons of pull requests.
+
+    A comparison without counts keeps the stored counts, if merge base and head are unchanged.
+    """
     rows = [
         {"pull_id": row.pull_id, **_compared_values(comparison), **_counted_values(row, comparison)}
         for row, comparison in comparisons

@@ -20,9 +20,10 @@ MOST_PEOPLE = 500
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
     """A job that notifies people of an action of the actor.
 
-    ``comment_id`` is 0 if the action is no comment. ``review_id``: it is a review or, with ``reply_id``, a
-    reply to one of its comments. ``is_opened``: an issue was opened with a text that may mention people.
-    ``is_edited``: only newly mentioned people are notified. ``also`` are people who are no participants yet.
+    ``comment_id`` is set for a comment. ``review_id`` is set for a review, and for a reply (``reply_id``) to
+    one of its comments. ``is_opened``: an issue was opened with a text that may mention people.
+    ``is_edited``: only newly mentioned people are notified. ``also`` has people to notify who are no
+    participants yet. ``at`` is the time of the action.
     """
 
     repository_id: int

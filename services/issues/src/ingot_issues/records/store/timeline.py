@@ -139,7 +139,7 @@ async def add(
 
 @lru_cache(maxsize=16)
 def _reference(columns: tuple[tuple[str, bool], ...]) -> PreparedQuery[CommentIdRow]:
-    """Prepare a search for a row with these columns. The bool is True for null.
+    """Return the query for a row with these columns. Each column has True if its value is null.
 
     PostgreSQL has no index for "equal or both null", so each combination has a statement.
     """

@@ -1,6 +1,7 @@
 """Announcements of events. Each event is clipped to the size that may be published.
 
-Stored texts are clipped, too, by the type of their field: rows may be older than the limits on requests.
+A text is also clipped to the limit that its field declares, because a row may be older than the limits on
+requests.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """SQL for the counter of a repository: its lock, the numbers of issues, and counts of open issues.
 
-``take_number`` numbers a new issue by the same row.
+``take_number`` takes the number of a new issue from the same row.
 """
 
 from sqlalchemy import Integer, bindparam, select, update

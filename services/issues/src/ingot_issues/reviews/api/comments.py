@@ -127,7 +127,7 @@ async def edit_review_comment(
 ) -> PullReviewComment:
     """Replace the text of a comment on a line.
 
-    Requires the author of the comment, or an administrator of the repository.
+    Allowed for the author of the comment, and for administrators of the repository.
     """
     row, body = await _own_comment(request, comment_id), clean_body(data.body)
     pull = await pull_of(request, row.number)
@@ -148,7 +148,7 @@ async def edit_review_comment(
 async def delete_review_comment(request: IssuesRequest, comment_id: int) -> None:
     """Delete a comment on a line, but not its replies.
 
-    Requires the author of the comment, or an administrator of the repository.
+    Allowed for the author of the comment, and for administrators of the repository.
     """
     row, context = await _own_comment(request, comment_id), await request.context()
     async with request.db.transaction() as tx:
@@ -194,7 +194,7 @@ async def reply(
 async def resolve(request: IssuesRequest, comment_id: int) -> None:
     """Mark the conversation of a comment as resolved.
 
-    Requires the author of the pull request, or write access.
+    Allowed for the author of the pull request, and for users with write access.
     """
     await _resolve(request, comment_id, request.principal.id)
 
@@ -207,7 +207,10 @@ async def resolve(request: IssuesRequest, comment_id: int) -> None:
     status_code=204,
 )
 async def unresolve(request: IssuesRequest, comment_id: int) -> None:
-    """Reopen the conversation of a comment."""
+    """Reopen the conversation of a comment.
+
+    Allowed for the author of the pull request, and for users with write access.
+    """
     await _resolve(request, comment_id, None)
 
 
