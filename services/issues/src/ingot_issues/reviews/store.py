@@ -352,9 +352,9 @@ async def remove_comment(db: Executor, comment_id: int) -> bool:
 
 
 async def resolve(db: Executor, comment: ReviewCommentRow, resolver_id: int | None) -> bool:
-    """Record who resolved a review's comments on one line; None reopens them.
+    """Record the user who resolved the comments of a review on one line. None reopens these comments.
 
-    Return False if it is already recorded.
+    Return False if nothing changed.
     """
     statement = update(review_comment).where(
         review_comment.c.review_id == comment.review_id,

@@ -114,7 +114,7 @@ async def search_issues(
 ) -> Response[list[Issue]]:
     """Search issues and pull requests of readable repositories, latest first.
 
-    Only open ones are found, unless `state` is given.
+    Without `state`, only open issues are found.
 
     `q` finds issues with each of its words in the title, the body or a comment. Words in quotation marks are
     found as a phrase. Each word finds at most the latest 10,000 issues, and the latest 10,000 comments. The
@@ -122,9 +122,9 @@ async def search_issues(
 
     `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`,
     `review_requested` and `reviewed`, an issue matches any of them. `owner` limits the search to repositories
-    of that account. `memberships` adds repositories of the caller's organizations. `team` limits it to
-    repositories of a team of the organization `owner`, and requires a member of the organization. Issues of
-    the repository `priority_repo_id` come first.
+    of that account. `memberships` adds repositories of the caller's organizations. `team` limits the search
+    to repositories of a team of the organization `owner`. Only members of the organization may use it. Issues
+    of the repository `priority_repo_id` come first.
     """
     page = request.page()
     filters = IssueFilter(

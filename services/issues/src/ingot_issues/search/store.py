@@ -117,7 +117,7 @@ async def list_repositories(
 def _repositories_of(personal: PersonalFilter) -> CompoundSelect[int] | None:
     """Return a SELECT of the ids of repositories that may match ``personal``; None if it selects no relation.
 
-    It uses one index per relation.
+    The SELECT uses one index per relation.
     """
     repositories = select(issue.c.repository_id)
     of_account = [repositories.where(issue.c.author_id == personal.account_id)] if personal.created else []

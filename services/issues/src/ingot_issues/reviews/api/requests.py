@@ -33,7 +33,7 @@ async def _editable_pull(request: IssuesRequest, index: int) -> PullDetails:
 async def request_reviews(request: IssuesRequest, index: int, data: Reviewers) -> list[PullReview]:
     """Request reviews from people and teams, and return the requests.
 
-    Requires the author of the pull request, or write access.
+    Allowed for the author of the pull request, and for users with write access.
     """
     pull = await _editable_pull(request, index)
     await request.require_unblocked(pull.author_id)
@@ -52,7 +52,9 @@ async def request_reviews(request: IssuesRequest, index: int, data: Reviewers) -
     status_code=204,
 )
 async def withdraw_requests(request: IssuesRequest, index: int, data: Reviewers) -> None:
-    """Withdraw requests for reviews. Requires the author of the pull request, or write access.
+    """Withdraw requests for reviews.
+
+    Allowed for the author of the pull request, and for users with write access.
 
     Requested reviewers may withdraw their own requests.
     """

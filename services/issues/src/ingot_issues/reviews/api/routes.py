@@ -346,7 +346,7 @@ async def delete_review(request: IssuesRequest, index: int, review_id: int) -> N
 async def dismiss_review(
     request: IssuesRequest, index: int, review_id: int, data: DismissReview
 ) -> PullReview:
-    """Dismiss an approval or a request for changes. Requires an administrator of the repository."""
+    """Dismiss an approval or a request for changes. Allowed for administrators of the repository."""
     pull = await _administered(request, index)
     context = await request.context()
     async with request.db.transaction() as tx:
@@ -363,7 +363,7 @@ async def dismiss_review(
     status_code=200,
 )
 async def restore_review(request: IssuesRequest, index: int, review_id: int) -> PullReview:
-    """Restore a dismissed review, so it counts again. Requires an administrator of the repository."""
+    """Restore a dismissed review, so it counts again. Allowed for administrators of the repository."""
     pull = await _administered(request, index)
     context = await request.context()
     async with request.db.transaction() as tx:

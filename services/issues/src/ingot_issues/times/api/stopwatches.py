@@ -54,7 +54,10 @@ def _present(row: StopwatchRow, repository: Repository) -> Stopwatch:
     media_type=MediaType.TEXT,
 )
 async def start_stopwatch(request: IssuesRequest, index: int) -> None:
-    """Start a stopwatch of the caller. Requires the right to track time."""
+    """Start a stopwatch of the caller. Requires the right to track time.
+
+    The status is 409 if the caller's stopwatch on this issue is already running.
+    """
     issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.start_stopwatch(tx, context, issue)
@@ -69,7 +72,10 @@ async def start_stopwatch(request: IssuesRequest, index: int) -> None:
     media_type=MediaType.TEXT,
 )
 async def stop_stopwatch(request: IssuesRequest, index: int) -> None:
-    """Stop the caller's stopwatch, and add its time to the tracked times."""
+    """Stop the caller's stopwatch, and add its time to the tracked times.
+
+    The status is 409 if none is running.
+    """
     issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.stop_stopwatch(tx, context, issue)
@@ -82,7 +88,7 @@ async def stop_stopwatch(request: IssuesRequest, index: int) -> None:
     tags=["issue"],
 )
 async def cancel_stopwatch(request: IssuesRequest, index: int) -> None:
-    """Stop the caller's stopwatch, and discard its time."""
+    """Stop the caller's stopwatch, and discard its time. The status is 409 if none is running."""
     issue, context = await tracked_issue(request, index, Denied), await request.context()
     async with request.db.transaction() as tx:
         await stopwatches.cancel_stopwatch(tx, context, issue)

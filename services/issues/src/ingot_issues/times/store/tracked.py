@@ -153,7 +153,7 @@ _IS_HIDDEN = select(issue.c.id).where(
 
 @lru_cache
 def _times(bounds: tuple[str, ...]) -> PreparedPage[_ListedTimeRow]:
-    """Prepare a list of the times within these bounds."""
+    """Return the query for pages of times within these bounds."""
     ids = select(tracked_time.c.id).where(*(_BOUNDS[name] for name in bounds if name in _BOUNDS))
     if "without_issues" in bounds:
         ids = ids.where(not_(_IS_HIDDEN.exists()))

@@ -8,9 +8,10 @@ from ingot_repos.pushes.store.refs import PushRow
 
 
 def default_branch_after(entry: PushRow, result: PushChanges) -> str:
-    """Return the default branch after a push. The first push to an empty repository may choose another one.
+    """Return the default branch after a push.
 
-    It chooses main, master or its first branch, unless it has the default branch.
+    The first push to an empty repository changes it, unless this push has a branch with its name. The new
+    default branch is main, master or the first pushed branch, in this order.
     """
     branches = [
         moved.change.name.removeprefix(BRANCHES)

@@ -55,7 +55,7 @@ class FetchSession:
             await reader.close()
 
     async def send_bundle(self, commit: str) -> None:
-        """Stream the bundle of a commit. It ends early when the client's access ends.
+        """Stream the bundle of a commit. The stream ends early when the client loses its access.
 
         Raises ApiError.
         """
@@ -83,7 +83,8 @@ class FetchSession:
     async def _body(self, reader: RequestReader) -> AsyncIterator[bytes]:
         """Yield the input of git in a session of protocol 0.
 
-        Objects that the client names are checked in the first `MOST_REQUESTS` requests.
+        In the first `MOST_REQUESTS` requests, the objects that the client names are checked. From later
+        requests, the objects that the client has are removed.
         """
         one, count = await reader.next(), 1
         while one is not None:
@@ -140,7 +141,7 @@ async def answer(
     """Forward the output of git until the client disconnects or loses its access. Raises ApiError.
 
     If access ends after the response has begun, CancelledError aborts the response. So the client does not
-    take a part for the whole.
+    treat a part as complete.
     """
     serving, may_stop = asyncio.current_task(), True
     departure = asyncio.create_task(client.disconnected())

@@ -13,7 +13,7 @@ from ingot_wire.client import Origin
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until this is cancelled. Raises SettingsError, CannotStart."""
+    """Run the SSH server until the task is cancelled. Raises SettingsError, CannotStart."""
     if not settings.private_key:
         raise SettingsError(["INGOT_REPOS_PRIVATE_KEY is not set; see docs/reference/settings.md"])
     upstream = Origin(

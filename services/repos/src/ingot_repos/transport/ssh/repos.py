@@ -31,7 +31,7 @@ class Repos:
     async def holder(self, fingerprint: str, address: str) -> KeyHolder | None:
         """Return the owner of the key, or None for an unknown key.
 
-        Raises Unavailable, and Denied for blocked users.
+        Raises Unavailable, and ApiError with the reason of repos, for example for blocked users.
         """
         query = urlencode({"fingerprint": fingerprint})
         try:
