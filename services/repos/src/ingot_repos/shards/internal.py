@@ -25,7 +25,10 @@ _KEY = re.compile(rf"({lfs_objects.OBJECTS}|{release_assets.OBJECTS}|moves)(/[a-
 
 @get("/internal/moves/{repository_id:int}", policy=SHARDS, include_in_schema=False)
 async def contents(request: RepositoryRequest, repository_id: int) -> Contents:
-    """Return refs and object files. Shards copy repositories of other shards, so ownership is not checked."""
+    """Return refs and object files. Raises NotFound, and Conflict if the refs cannot be read.
+
+    Shards copy repositories of other shards, so ownership is not checked.
+    """
     try:
         return await asyncio.to_thread(read_contents, request.storage.path(repository_id))
     except RepositoryNotFound:

@@ -173,10 +173,12 @@ class Pushes:
 
     @asynccontextmanager
     async def uploading(self, repository_id: int, user_id: int, moved_ref: str = "") -> AsyncIterator[None]:
-        """Allow files to change inside the block, which ends before the repository moves to another shard.
+        """Allow files to change inside the block.
 
-        ``moved_ref``, such as a ref of a pull request, may move inside the block and is not announced. It
-        makes all replicas outdated. Raises the errors of ``journaled``.
+        A move of the repository to another shard waits for its end.
+
+        ``moved_ref``, such as a ref of a pull request, may move inside the block. Its move is not announced,
+        but makes all replicas outdated. Raises the errors of ``journaled``.
         """
         async with self.journaled(repository_id, user_id, [moved_ref] if moved_ref else []) as push_id:
             try:

@@ -159,7 +159,10 @@ async def plan(
 async def _add_proposal(
     planned: Plan, storage: Storage, repository_id: int, proposal: Proposal, options: Options
 ) -> None:
-    """Let git move the ref of the proposal from its current commit."""
+    """Plan the move of a proposal's ref from its current commit.
+
+    Without the option ``force-push``, git must reject a move that replaces commits which are not merged.
+    """
     before, is_merged = await storage.call(repository_id, current_tip, proposal.ref, proposal.base_branch)
     planned.commands.append(RefChange(proposal.ref, before, proposal.after))
     planned.proposals.append(msgspec.structs.replace(proposal, before=before))

@@ -52,11 +52,10 @@ class RefUpdates:
         self.row, self.actor, self._restricted = row, actor, restricted
 
     async def apply(self, changes: Sequence[RefChange]) -> None:
-        """Move all of the refs or none, if they have their expected values. Announce the moves.
+        """Move all of the refs or none, if they have their expected values.
 
-        They are announced even if the caller has disconnected.
-
-        Raises RefMoved if a ref has another value, InvalidName, Denied.
+        The moves are announced even if the caller has disconnected. Raises RefMoved if a ref has another
+        value, InvalidName, Denied.
         """
         await self._require(changes, partial(self._storage.call, self.row.id))
         names = [change.name for change in changes]
@@ -90,7 +89,7 @@ class RefUpdates:
         return after
 
     async def _require(self, changes: Sequence[RefChange], read: Read) -> None:
-        """Raise Denied unless the rules let the actor make these changes. ``read`` has their commits.
+        """Raise Denied unless the rules let the actor make these changes. ``read`` reads their commits.
 
         An actor without write access never moves a protected branch. The author of a pull request can give
         access only to unprotected branches.

@@ -312,7 +312,7 @@ class PushSession:
         await asyncio.shield(announcing)
 
     async def _end_of_report(self, planned: PlannedPush, report: PushReport) -> bytes:
-        """Announce the proposals, and return the end of git's report with their addresses."""
+        """Announce the proposals. Return the end of git's report with the URLs of their pull requests."""
         accepted, refusals = await self._announce_proposals(planned, report)
         announced, all_ = accepted.difference(refusals), planned.plan.proposals
         proposed = [proposal for proposal in all_ if proposal.ref in announced]

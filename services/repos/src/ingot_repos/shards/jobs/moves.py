@@ -124,7 +124,8 @@ class MoveJobs:
     async def discard(self, job: Job) -> None:
         """Remove the old files of a repository that has moved.
 
-        Files are kept if the repository has moved back or if git still reads them.
+        Nothing is removed if the repository has moved back. Git files stay if they belong to a replica. While
+        git still reads the files, the job is requeued after ``GRACE``.
         """
         async with self._move_lock():
             await self._discard(job, msgspec.json.decode(job.payload, type=Discard))
@@ -166,7 +167,10 @@ class MoveJobs:
                 await replicas.forget(tx, repository_id, self._shard)
 
     async def _remove_published(self, repository_id: int) -> None:
-        """Move files to the trash unless the repository is on this shard. Blocks moves while it runs."""
+        """Move files to the trash unless the repository is on this shard.
+
+        The repository cannot move while this runs.
+        """
         async with self._db.transaction() as tx:
             place = await shards.lock_for_share(tx, repository_id)
             if place is None or place.shard != self._shard:
@@ -249,7 +253,10 @@ class MoveJobs:
                 )
 
     async def _unlock(self, ids: Sequence[int], until: datetime) -> None:
-        """End the lock. If the shard was changed and only the response was lost, keep the change."""
+        """End the lock, and remove the published copies.
+
+        If the shard was changed and only the response of the database was lost, the copies stay.
+        """
         async with self._db.transaction() as tx:
             await move_rows.unlock(tx, ids, until)
         # The lock has ended, so pushes may continue even if the removal fails.

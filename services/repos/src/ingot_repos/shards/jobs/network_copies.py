@@ -126,7 +126,7 @@ class NetworkCopy:
     async def is_shared_store(self) -> bool:
         """Return whether both shards use one object store.
 
-        It writes an object on this shard, and tries to read it on the other shard.
+        The check writes an object on this shard, and tries to read it on the other shard.
         """
         key = f"moves/{uuid.uuid4()}"
         await self._objects.put(key, _byte(), max_bytes=1)

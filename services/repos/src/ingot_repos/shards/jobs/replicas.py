@@ -134,7 +134,7 @@ class Replicas:
     async def examine_stamps(self) -> None:
         """Reset replicas whose files differ from their rows, after a restore or the loss of a disk.
 
-        Only one process does it at a time, because it reads all replicas of the shard.
+        Only one process does this at a time, because it reads all replicas of the shard.
         """
         async with self._db.exclusive(f"repos_examine_replicas:{self._shard}") as mine:
             if mine:
@@ -161,7 +161,7 @@ class Replicas:
         return bool(row.stamp) and await asyncio.to_thread(replica_files.read_stamp, path) != row.stamp
 
     async def step(self, *, is_new: bool) -> int:
-        """Process all due replicas. Return the number that succeeded."""
+        """Process due replicas, at most ``replicas.MOST_DUE``. Return the number that succeeded."""
         async with self._db.read() as db:
             due = await replicas.list_due(db, self._shard, is_new=is_new)
         done = 0

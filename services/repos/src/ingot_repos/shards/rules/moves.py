@@ -79,9 +79,9 @@ async def request_move(tx: Tx, jobs: Jobs, network: Sequence[MemberRow], source:
 
 
 async def cancel_move(tx: Tx, kind: str, key: str, payload: bytes) -> bool:
-    """Mark a move as cancelled. The target shard then ends it and removes its copy.
+    """Mark a move as cancelled. Return False if it has already ended.
 
-    Return False if the move has ended.
+    The target shard ends a cancelled move and removes its copy.
     """
     cancelled = msgspec.structs.replace(msgspec.json.decode(payload, type=Move), is_cancelled=True)
     return await move_rows.replace_payload(tx, kind, key, msgspec.json.encode(cancelled), now())

@@ -219,7 +219,7 @@ async def list_objects_to_copy(
 
 
 async def unlink_objects(tx: Executor, ids: Collection[int], name: str) -> None:
-    """Remove the LFS objects of these repositories on that shard."""
+    """Remove the links of these repositories to LFS objects on that shard."""
     await tx.execute(
         delete(lfs_link).where(lfs_link.c.repository_id.in_(ids), lfs_link.c.object_id.in_(_objects_on(name)))
     )
@@ -231,7 +231,10 @@ async def push_mirror_ids(db: Executor, ids: Collection[int]) -> Sequence[int]:
 
 
 async def move_jobs(tx: Executor, source_kind: str, target_kind: str, keys: Collection[str]) -> None:
-    """Change the kind of waiting jobs. A running job checks for a cancellation itself."""
+    """Change the kind of waiting jobs from the source's kind to the target's kind.
+
+    A running job checks by itself if its repository has moved.
+    """
     ended = delete(_JOB).where(_JOB.c.kind == target_kind, _JOB.c.key.in_(keys), ~_UNDER_WAY)
     await tx.execute(ended)
     there = _JOB.alias("there")

@@ -96,7 +96,10 @@ def _back_up(settings: Settings, to: Path, databases: Path | None, keep: int) ->
 
 
 def _take_dumps(databases: Path, target: Path) -> None:
-    """Move the dumps into the backup. Hold the lock, so no other process changes the backup."""
+    """Move the dumps into the backup. The caller must hold the lock of the backups.
+
+    Raises OSError if a dump is missing or empty.
+    """
     for name in DUMPS:
         if (databases / name).stat().st_size == 0:
             raise OSError(f"{databases / name} is empty")

@@ -54,7 +54,7 @@ class Maintenance:
                 await asyncio.to_thread(self._storage.sweep)
 
     async def release_unconfirmed(self) -> None:
-        """Remove the files of deleted repositories that were not confirmed within ``CONFIRMATION_TIME``."""
+        """Remove the files of repositories whose deletion was not confirmed within ``CONFIRMATION_TIME``."""
         async with self._db.read() as db:
             rows = await tombstones.list_older(db, now() - CONFIRMATION_TIME, self._shard)
         for row in rows:

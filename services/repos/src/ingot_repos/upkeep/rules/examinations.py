@@ -1,6 +1,6 @@
-"""Differences between the rows of a shard and its files: finds and repairs them.
+"""Finds and repairs differences between the rows of a shard and its files.
 
-It may run while the service is running. Repositories that are being changed are skipped.
+The check may run while the service is running. Repositories that are being changed are skipped.
 """
 
 import asyncio
