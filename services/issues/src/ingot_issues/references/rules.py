@@ -175,7 +175,8 @@ async def receive(
 ) -> IssueRow | None:
     """Add a reference from another repository. Return the issue if it must be closed or reopened.
 
-    ``accesses`` has the access of the actor and the authors. All of them need the right to close it.
+    ``accesses`` has the access of the actor and the authors. An issue is closed or reopened only if all of
+    them have this right.
     """
     if context.repository.archived or not await counters.lock(tx, context.repository.id):
         return None

@@ -190,7 +190,7 @@ async def dismiss_others(db: Executor, issue_id: int, author_id: int, review_id:
 
 
 async def list_decisions(db: Executor, issue_id: int) -> Sequence[DecisionRow]:
-    """Return the decisions on a pull request, the oldest first, including dismissed ones.
+    """Return the decisions on a pull request, the oldest first, including dismissed decisions.
 
     Imported reviews are not included, because their source could name any person as the author.
     """

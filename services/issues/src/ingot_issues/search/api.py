@@ -123,8 +123,8 @@ async def search_issues(
     `labels` and `milestones` are names. With several of `created`, `assigned`, `mentioned`,
     `review_requested` and `reviewed`, an issue matches any of them. `owner` limits the search to repositories
     of that account. `memberships` adds repositories of the caller's organizations. `team` limits the search
-    to repositories of a team of the organization `owner`. Only members of the organization may use it. Issues
-    of the repository `priority_repo_id` come first.
+    to repositories of a team of the organization `owner`. It is allowed for members of the organization, and
+    for site administrators. Issues of the repository `priority_repo_id` come first.
     """
     page = request.page()
     filters = IssueFilter(

@@ -1,1 +1,1 @@
-"""The journal of pushes: it records each push before refs move, until the change is announced."""
+"""The journal of pushes: each push has an entry from before its refs move until the moves are announced."""

@@ -33,7 +33,7 @@ def moment(text: str) -> datetime | None:
 def end(text: str) -> datetime | None:
     """Return a time like ``moment``, at the end of its second.
 
-    Responses have whole seconds, so it includes them.
+    So a filter includes the times that responses round down to this second.
     """
     time = moment(text)
     return None if time is None else time.replace(microsecond=999_999)

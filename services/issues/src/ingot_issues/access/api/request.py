@@ -95,7 +95,7 @@ class IssuesRequest(DatabaseRequest):
     async def require_own_comment(self, author_id: int, change: str = "it") -> None:
         """Raise Denied unless the caller may change a comment of ``author_id``.
 
-        ``change`` is the object of the message.
+        ``change`` names the changed part in the error message.
         """
         if not await self.allowed(lambda access: may_edit_comment(access, self.principal, author_id)):
             raise Denied(f"only its author and administrators of the repository may change {change}")

@@ -62,9 +62,9 @@ async def act_on_merge(
 ) -> None:
     """Close and reopen issues by the text of a merged pull request.
 
-    In this repository the actor of ``context`` must have the right to write issues. If that is unknown, a job
-    checks it. In other repositories the actor and the ``authors`` of the text must have it. ``sha`` is the
-    merged commit.
+    In this repository the actor of ``context`` must have the right to write issues. If this right is unknown,
+    a job checks it. In other repositories the actor and the ``authors`` of the text need the same right.
+    ``sha`` is the merged commit.
     """
     for reference in all_references:
         if reference.action != Action.NONE and not references.is_own(context, reference):

@@ -49,7 +49,7 @@ async def write_pulls(
 ) -> dict[int, list[ImportedReview]]:
     """Write pull requests with their reviews. Return the new reviews by number, for the timelines.
 
-    Also add jobs that compare changed open pull requests with their base branches.
+    Also add jobs that compare new and changed open pull requests with their base branches.
     """
     objects, records = await split_numbered(tx, run, ObjectKind.PULL, page)
     new = {one.number: one for one in objects}
@@ -153,7 +153,7 @@ async def _write_reviews(
 async def _add_lines(tx: Tx, run: Run, lines: Sequence[tuple[int, int, ImportedLineComment]]) -> None:
     """Insert comments on lines. Each has the ids of its pull request and its review.
 
-    Comments that exist, by their id at the source, are skipped.
+    Comments whose id at the source is already recorded are skipped.
     """
     ids = {one.source_id for _, _, one in lines if one.source_id}
     written, new = {*await store.local_ids(tx, run.repository_id, ObjectKind.LINE, ids)}, []
@@ -198,7 +198,10 @@ def _keyed(review: ImportedReview) -> dict[str, ImportedLineComment]:
 
 
 def _keys_without_ids(review: ImportedReview) -> list[str]:
-    """Return a key for each comment on a line that does not use its id. Equal keys get a number."""
+    """Return the keys of the comments on lines of a review, made without their ids.
+
+    Equal keys get a number.
+    """
     keys, counts = list[str](), Counter[str]()
     for one in review.comments:
         hunk = clipped(one.diff_hunk, LONGEST_HUNK)

@@ -166,7 +166,7 @@ async def add_dependency(request: IssuesRequest, index: int, data: IssueMeta) ->
     status_code=200,
 )
 async def remove_dependency(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Stop another issue from blocking this one."""
+    """Stop another issue from blocking this issue."""
     issue, (blocker, _) = await _waiting_issue(request, index), await _other_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:
@@ -206,10 +206,7 @@ async def _blocked_issue(request: IssuesRequest, meta: IssueMeta) -> IssueDetail
     status_code=201,
 )
 async def add_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Make this issue block another one.
-
-    Requires write access to the repository of the other issue.
-    """
+    """Make this issue block another issue. Requires write access to the repository of the other issue."""
     blocker, issue = await issue_of(request, index), await _blocked_issue(request, data)
     context = await request.context()
     async with request.db.transaction() as tx:
@@ -225,7 +222,7 @@ async def add_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issu
     status_code=200,
 )
 async def remove_block(request: IssuesRequest, index: int, data: IssueMeta) -> Issue:
-    """Stop this issue from blocking another one.
+    """Stop this issue from blocking another issue.
 
     Requires write access to the repository of the other issue.
     """

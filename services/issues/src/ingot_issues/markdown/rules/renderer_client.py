@@ -1,7 +1,7 @@
 """A client of the renderer process, which parses long markdown texts.
 
-A text that exceeds its CPU time kills the renderer, so it never delays other requests of this process. The
-first long text starts the renderer.
+The renderer is killed when a text exceeds its CPU time, so long texts never delay other requests of this
+process. The first long text starts the renderer.
 """
 
 import asyncio

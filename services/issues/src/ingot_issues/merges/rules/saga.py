@@ -83,7 +83,7 @@ async def delete_head_branch(
     issue_id: int,
     principal_token: str | None = None,
 ) -> None:
-    """Delete the head branch of a merged pull request, if the claim requests it and it still exists.
+    """Delete the head branch of a merged pull request, if the claim requests a deletion.
 
     Raises Unavailable. The branch stays if it has moved or if another pull request needs it. It also stays if
     the actor of ``context`` may not delete it. ``principal_token`` None: a job acts for the actor.

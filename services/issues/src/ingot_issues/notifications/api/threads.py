@@ -257,7 +257,8 @@ async def mark_notifications(
 ) -> Response[list[NotificationThread]]:
     """Mark threads as read, or as `to-status`.
 
-    Only unread threads are marked, unless `all` or `status-types` is given. `thread` limits them to ids.
+    Only unread threads are marked, unless `all` or `status-types` is given. With `thread`, only threads with
+    these ids are marked.
     """
     statuses = _statuses(status_types, all_, [NotificationStatus.UNREAD])
     thread_ids = _thread_ids(thread)

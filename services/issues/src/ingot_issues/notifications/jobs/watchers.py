@@ -48,7 +48,8 @@ class Watchers:
         """Return the ids of the watchers of a repository for an event.
 
         ``at`` is the time of the event on another process's clock. A cached response is used if its request
-        was sent after the event, on any clock. A response to a request sent after this call is used as well.
+        was sent after the event, even if the clocks differ by MAX_CLOCK_SKEW. A response to a request sent
+        after this call is used as well.
         """
         called = time.monotonic()
         async with self._locks.setdefault(repository_id, asyncio.Lock()):

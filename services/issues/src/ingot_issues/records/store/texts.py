@@ -4,7 +4,7 @@ Words in quotation marks are a phrase. By relevance, issues with all words in th
 
 On PostgreSQL the texts have trigram indexes (pg_trgm), which also include the repository (btree_gin). The
 text is a literal in the statement, since the planner must know whether it is rare or common. For a rare text
-it uses the index. For a common text it scans issues, the latest first.
+the planner uses the index. For a common text the planner scans issues, the latest first.
 
 On SQLite the virtual tables ``issue_trigrams`` and ``comment_trigrams`` (FTS5) find the candidates. They
 contain all repositories, so a repository with few texts is searched without them.
@@ -96,7 +96,7 @@ class is_of(Condition):  # noqa: N801
     """True if a row belongs to one repository. ``column`` is the repository's id.
 
     The text indexes contain ``repository_id + 0``. With the plain column PostgreSQL would search them once
-    per repository. On SQLite this keeps the planner from using another index.
+    per repository. On SQLite the sum keeps the planner from using another index.
     """
 
 

@@ -96,7 +96,7 @@ _TAKE_CHANGED = (
 async def take_changed(db: Executor, repository_id: int) -> OpenCountsRow | None:
     """Mark the changed counts of a repository as announced, and return them.
 
-    Return None if there is no change, or if another transaction announces it.
+    Return None if the counts have not changed, or if another transaction announces them.
     """
     return await fetch_first(db, _TAKE_CHANGED, OpenCountsRow, repository=repository_id)
 

@@ -1,8 +1,8 @@
 """Ids of repositories as a result, and the condition that a row belongs to one of many repositories.
 
-The ids are literals in the statement, because PostgreSQL's planner must know their number. It then decides
-between reading each repository and scanning all issues, latest first. One constant for all ids costs nothing
-to plan, and is hashed. One parameter per id costs 27 µs per id.
+The ids are literals in the statement, because PostgreSQL's planner must know their number. With it, the
+planner decides between reading each repository and scanning all issues, latest first. One constant for all
+ids costs nothing to plan, and is hashed. One parameter per id costs 27 µs per id.
 """
 
 from collections.abc import Collection

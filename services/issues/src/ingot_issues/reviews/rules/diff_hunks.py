@@ -13,7 +13,7 @@ _HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 class Position(NamedTuple):
-    """A line of a file. ``is_old``: it is counted in the file before the changes."""
+    """A line of a file. ``is_old``: the line is counted in the file before the changes."""
 
     path: str
     line: int

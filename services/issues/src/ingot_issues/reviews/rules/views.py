@@ -29,7 +29,7 @@ def review_view(
 ) -> PullReview:
     """Return a review. ``people`` has its author, or ``teams`` the requested team.
 
-    ``official``: it counts now. None takes the recorded value.
+    ``official``: True if the review counts now; None takes the recorded value.
     """
     team = teams.get(review.team_id or 0)
     page = presenter.page(pull, repository)

@@ -21,7 +21,10 @@ async def start_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetail
 
 
 async def stop_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
-    """Stop the actor's stopwatch and add its time to the tracked times. Raises Conflict without one."""
+    """Stop the actor's stopwatch and add its time to the tracked times.
+
+    Raises Conflict if none is running.
+    """
     await context.lock(tx)
     started_at = await store.remove(tx, issue.id, context.actor_id)
     if started_at is None:
@@ -31,7 +34,7 @@ async def stop_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails
 
 
 async def cancel_stopwatch(tx: Tx, context: RepositoryContext, issue: IssueDetails) -> None:
-    """Discard the actor's stopwatch. Raises Conflict without one."""
+    """Discard the actor's stopwatch. Raises Conflict if none is running."""
     await context.lock(tx, issue.id)
     if await store.remove(tx, issue.id, context.actor_id) is None:
         raise Conflict("no stopwatch of yours runs on this issue; start one first")

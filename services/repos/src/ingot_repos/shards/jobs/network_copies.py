@@ -61,7 +61,10 @@ class NetworkCopy:
         """Keys of copied release assets, also from earlier workers. Never has originals in a shared store."""
 
     async def repository(self, row: MemberRow) -> None:
-        """Copy a repository and let git check it. It may change during the copy. Raises NotNow, GiveUp."""
+        """Copy a repository and let git check it. Raises NotNow, GiveUp.
+
+        The repository may change during the copy.
+        """
         damage = ""
         for _ in range(TRIES):
             contents, path = await self._pass(row)

@@ -73,7 +73,10 @@ class FetchedRepository:
         return inside(slot, stream)
 
     def serve(self, body: AsyncIterator[bytes], *, is_session: bool = False) -> AsyncGenerator[bytes, None]:
-        """Yield git's response to a body, or its output in a whole session."""
+        """Yield git's response to a request body.
+
+        With ``is_session``, ``body`` is the input of a whole session.
+        """
         return serve(
             self.parts.storage.path(self.repository.id),
             SERVICE,
@@ -256,7 +259,7 @@ class FetchedRepository:
 async def body_of(text_of: Callable[[], Awaitable[bytes]], reader: RequestReader) -> AsyncIterator[bytes]:
     """Yield a text in small parts, then release the slot of ``reader``.
 
-    The parts are small because a writer keeps each one in memory until it gets the next.
+    The parts are small because a writer keeps each part in memory until it gets the next part.
     """
     text = await text_of()
     del text_of
