@@ -110,7 +110,7 @@ class HttpRepos:
     ) -> ImportPage:
         """Return the page of an import at a cursor. ``conflicts`` are the conflicts of the previous page.
 
-        With ``is_refused``, report that this page cannot be written.
+        With ``is_refused``, report that this page cannot be written, which makes the import fail.
         """
         body = ReadImportPage(
             cursor=cursor,
