@@ -11,8 +11,8 @@ Transactions lock in this order, which prevents deadlocks:
    one repository. A single statement needs no such lock.
 3. The consumer of events of repos may lock several counters. It locks all of them before any other row. There
    is one such consumer at a time.
-4. The deletion of a comment or repository also deletes its rows in timelines of other repositories, without a
-   lock on their counters. These rows are locked in the order of their ids.
+4. The deletion of a comment or repository also deletes its rows in timelines of other repositories. It does
+   not lock the counters of these repositories. The rows are locked in the order of their ids.
 5. A request for a review by a team saves the copy of the team after it has locked the counter. The deletion
    of a team deletes the copy before the requests.
 """

@@ -1,6 +1,6 @@
 """A client of the renderer process, which parses long markdown texts.
 
-The renderer is killed when a text exceeds its CPU time, so long texts never delay other requests of this
+The renderer is killed when a text exceeds its CPU time. So long texts never delay other requests of this
 process. The first long text starts the renderer.
 """
 

@@ -132,10 +132,9 @@ class ComparisonJobs:
     ) -> None:
         """Record the comparisons.
 
-        If a push has brought the commits of a pull request to the base, the pusher has merged the pull
-        request. This needs the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A
-        pull request merged while it was closed has no merger and closes no issues. Its text may be newer than
-        the merge.
+        If a push has brought the commits of a pull request to the base, the pusher has merged it. This needs
+        the setting ``autodetect_manual_merge``; otherwise the pull request stays open. A pull request merged
+        while it was closed has no merger and closes no issues. Its text may be newer than the merge.
 
         Pushes of a repeated import merge nothing, because the source reports its merges.
         """

@@ -1,7 +1,7 @@
 """Announcements of events. Each event is clipped to the size that may be published.
 
-A text is also clipped to the limit that its field declares, because a row may be older than the limits on
-requests.
+A text is also clipped to the limit that its field declares. A stored text may be longer, because a row may be
+older than the limits on requests.
 """
 
 from dataclasses import dataclass

@@ -11,8 +11,8 @@ from ingot_issues.records.store.issues import AnyPull
 async def is_of_pull(db: Database, repos: HttpRepos, pull: AnyPull, sha: str, principal_token: str) -> bool:
     """Return whether a commit is one that the pull request has, or a head that it had.
 
-    False for commits of the base branch. For an unknown commit, the branches are compared again, because the
-    caller may know about a push earlier than this service.
+    False for commits of the base branch. For an unknown commit, the branches are compared again. The caller
+    may know about a push earlier than this service.
     """
     if sha == pull.head_sha:
         return True
