@@ -90,7 +90,7 @@ class HttpRepos:
         """Return the access that repos granted within the last seconds, or None.
 
         A cached grant may allow a request. Before a denial, the caller must ask repos again with ``access``.
-        If an equal call to repos is running, wait for it. Raises Unavailable if that call fails, because
+        This waits while an equal call to repos is running. Raises Unavailable if that call fails, because
         another call would take as long again.
         """
         key = _grant_key(owner, name, principal_token)

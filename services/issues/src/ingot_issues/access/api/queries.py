@@ -57,7 +57,7 @@ def kind(text: str) -> bool | None:
 def ids_and_names(parameter: str, values: Sequence[str] | None) -> tuple[list[int], list[str]]:
     """Split a repeatable or comma-separated parameter into distinct ids, which are numbers, and names.
 
-    A number that is too large becomes ``NO_ID``, which no row has. With 20 digits or more it is a name.
+    A number that is too large becomes ``NO_ID``, which no row has. A value of 20 or more digits is a name.
     Raises Invalid for more than MOST_VALUES.
     """
     parts = names(parameter, values)

@@ -126,7 +126,8 @@ async def add_references(
     """Add the references of commits, the oldest first.
 
     References to other repositories need read access of the pusher, the commit's author and the proposer.
-    They close no issues there: an author's e-mail address is no proof, and a rebase changes the commit id.
+    They never close issues, because an author's e-mail address is no proof, and a rebase changes the commit
+    id.
     """
     if not newest_first or not await counters.lock(tx, context.repository.id):
         return

@@ -204,9 +204,9 @@ class ComparisonJobs:
     async def _was_merged_by_push(
         self, check: CheckMergeability, pull: PullRow, comparison: Comparison
     ) -> bool:
-        """Return whether the push added the head of the pull request, as it was at that time, to the base.
+        """Return whether the push added the head of the pull request to the base.
 
-        The head branch may have moved since. It may have other commits now, which the base may contain, too.
+        The head at the time of the push counts, because the head branch may have moved since.
         """
         if comparison.head_sha == pull.head_sha:
             return True

@@ -219,7 +219,7 @@ async def count_comments(db: Executor, issue_id: int, difference: int) -> bool:
 
 
 async def remove(db: Executor, issue_id: int) -> None:
-    """Delete an issue and its related rows. Delete its comments first."""
+    """Delete an issue and its related rows. The caller must delete the timeline first."""
     await db.execute(delete(issue).where(issue.c.id == issue_id))
 
 

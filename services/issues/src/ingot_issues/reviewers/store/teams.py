@@ -48,7 +48,7 @@ async def get_many(db: Executor, ids: Collection[int]) -> dict[int, Team]:
 
 
 async def lock_existing(db: Executor, ids: Collection[int]) -> set[int]:
-    """Lock the existing teams among these until the transaction ends. Return their ids."""
+    """Lock the copies of these teams until the transaction ends. Return the ids of the copies that exist."""
     statement = select(team.c.id).where(team.c.id.in_(ids)).order_by(team.c.id).with_for_update(read=True)
     return set((await db.execute(statement)).scalars()) if ids else set()
 

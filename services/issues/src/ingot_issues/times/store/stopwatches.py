@@ -72,7 +72,8 @@ async def list_page(
 ) -> tuple[Sequence[StopwatchRow], int]:
     """Return a page of an account's stopwatches in these repositories, oldest first, and their number.
 
-    Issues of ``without_issues`` and pull requests of ``without_pulls``, ids of repositories, are omitted.
+    ``without_issues`` and ``without_pulls`` are ids of repositories. Stopwatches on their issues or pull
+    requests are omitted.
     """
     statement = (
         select(issue.c.repository_id, issue.c.number, issue.c.title, stopwatch.c.created_at)

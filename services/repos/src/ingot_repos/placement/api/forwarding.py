@@ -108,7 +108,7 @@ class ForwardedResponse(Response[None]):
 async def forward_push(request: DatabaseRequest, shard: str, body: AsyncIterator[bytes], send: Send) -> None:
     """Forward a push to another shard. ``body`` starts at the beginning of the request.
 
-    In an SSH session, the refs that git has already received are omitted.
+    In an SSH session, the refs that the client has already received are omitted.
     """
     is_session = request.scope["path"].startswith("/internal/ssh/")
     forwarded = ForwardedResponse(request, shard, body).to_asgi_response()

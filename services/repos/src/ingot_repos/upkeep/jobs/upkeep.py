@@ -145,8 +145,8 @@ class UpkeepJobs:
     async def check(self, job: Job) -> None:
         """Check one repository.
 
-        If no object is damaged, pack loose refs if there are very many. Then unlink LFS objects that have
-        long been unneeded.
+        If no object is damaged, very many loose refs are packed, and LFS objects that have long been unneeded
+        are unlinked.
         """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         if await self.check_now(repository_id):

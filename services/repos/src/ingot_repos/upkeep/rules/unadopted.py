@@ -119,10 +119,10 @@ def lock_name(shard: str) -> str:
 
 @asynccontextmanager
 async def staged_copy(storage: Storage, folder: UnadoptedFolder) -> AsyncGenerator[StagedCopy, None]:
-    """Yield a checked copy of branches and tags, for the caller to publish. Remove an unpublished copy.
+    """Yield a checked copy of branches and tags, for the caller to publish.
 
-    Hooks and settings of the folder are not copied and never used. Raises Invalid if the folder cannot be
-    copied.
+    An unpublished copy is removed afterwards. Hooks and settings of the folder are not copied and never used.
+    Raises Invalid if the folder cannot be copied.
     """
     staged: StagedCopy | None = None
     try:
