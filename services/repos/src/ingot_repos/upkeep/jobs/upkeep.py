@@ -145,8 +145,8 @@ class UpkeepJobs:
     async def check(self, job: Job) -> None:
         """Check one repository.
 
-        If no object is damaged, very many loose refs are packed, and LFS objects that have long been unneeded
-        are unlinked.
+        If no object is damaged, loose refs are packed if there are very many. LFS objects that have long been
+        unneeded are unlinked, too.
         """
         repository_id = msgspec.json.decode(job.payload, type=Upkeep).repository_id
         if await self.check_now(repository_id):
