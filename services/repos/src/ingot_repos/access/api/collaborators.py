@@ -34,7 +34,7 @@ ISSUES_OR_PULLS: tuple[Unit, ...] = ("issues", "pulls")
 class CollaboratorPermission(msgspec.Struct, kw_only=True):
     """The effective permission of a user, from any source. `role_name` equals `permission`.
 
-    If the permission differs between units, the lowest one above none is returned.
+    `permission` is the lowest level of all units, ignoring units without access.
     """
 
     permission: Level
@@ -51,7 +51,8 @@ class Collaborator(User, frozen=True, kw_only=True):
 class AddCollaboratorOption(msgspec.Struct, kw_only=True):
     """A request to add a collaborator.
 
-    Without `permission`, a new collaborator gets write access. An existing one keeps the present access.
+    Without `permission`, a new collaborator gets write access, and an existing one keeps the current access.
+    A value other than `read`, `write` and `admin` counts as `read`.
     """
 
     permission: Name | None = None
@@ -163,7 +164,7 @@ async def check_assignee(request: RepositoryRequest, assignee: str) -> None:
 async def list_reviewers(request: RepositoryRequest) -> list[User]:
     """List users who can be asked for a review.
 
-    These are the owners, the collaborators and the members of teams that may read its pull requests.
+    These are the owner, the collaborators, and the members of teams that may read pull requests.
     """
     return await _with_access(request, MODES, ("pulls",))
 
@@ -173,8 +174,8 @@ async def _with_access(
 ) -> list[User]:
     """Return owners, collaborators with one of ``modes`` and members of teams, ordered by login.
 
-    A team counts if it has one of ``modes`` in one of ``units``. Members of an organization are listed only
-    for members and for callers with write access.
+    A team counts if it has one of ``modes`` in one of ``units``. Members of teams are listed only for members
+    of the organization, and for callers with write access.
     """
     row, access_ = request.resource.row, request.resource.access
     members: list[int] = []

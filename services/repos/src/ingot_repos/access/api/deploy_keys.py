@@ -19,9 +19,9 @@ from ingot_repos.access.store.deploy_keys import DeployKeyRow, KeyFilter
 
 
 class CreateKeyOption(msgspec.Struct):
-    """`key` is one OpenSSH line or an SSH2 block.
+    """A deploy key to add. `key` is one OpenSSH line or an SSH2 block.
 
-    A `read_only` key may fetch, and not push. Deploy keys are read-only by default, keys of users are not.
+    A `read_only` key can only fetch. Deploy keys are read-only by default; user keys are read-write.
     """
 
     title: Name
@@ -30,7 +30,7 @@ class CreateKeyOption(msgspec.Struct):
 
 
 class DeployKey(msgspec.Struct, kw_only=True):
-    """`key_id` equals `id`."""
+    """A deploy key. `key_id` equals `id`."""
 
     id: int
     key_id: int
@@ -66,7 +66,7 @@ def _view(request: RepositoryRequest, row: DeployKeyRow, repository: Repository)
 async def list_keys(
     request: RepositoryRequest, key_id: int | None = None, fingerprint: str | None = None
 ) -> Response[list[DeployKey]]:
-    """List deploy keys in the order in which they were added."""
+    """List deploy keys, oldest first. `key_id` and `fingerprint` filter the list."""
     page = request.page()
     if key_id is not None and not 0 < key_id <= MAX_ID:
         key_id = 0  # an id that no key has

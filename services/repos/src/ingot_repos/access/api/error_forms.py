@@ -22,7 +22,8 @@ class LfsError(msgspec.Struct):
 def sign_in_first(settings: Settings) -> Unauthenticated:
     """Return the error that makes git ask its user for a password.
 
-    Credential helpers that open a browser for the login recognize its realm.
+    With ``git_clients_enabled``, the realm is ``Gitea``. Credential helpers recognize this realm, and open a
+    browser for the login.
     """
     realm = "Gitea" if settings.git_clients_enabled else "Ingot"
     return Unauthenticated("sign in to do that", headers={"WWW-Authenticate": f'Basic realm="{realm}"'})
@@ -52,7 +53,10 @@ def _with_errors(
     encode: Callable[[ErrorObject], bytes],
     headers_by_status: dict[int, tuple[bytes, bytes]],
 ) -> ASGIApp:
-    """Return ``app`` with encoded error responses. It is a function, because the framework copies objects."""
+    """Return ``app`` with each JSON error encoded by ``encode``. ``headers_by_status`` adds one header.
+
+    The result is a function, not an object, because the framework copies objects.
+    """
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         start: HTTPResponseStartEvent | None = None

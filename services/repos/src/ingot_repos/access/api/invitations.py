@@ -25,9 +25,9 @@ from ingot_repos.clients.identity import HttpIdentity
 
 
 class InviteCollaboratorOption(msgspec.Struct, kw_only=True):
-    """An invitation by mail. The mail has a link; without `permission`, the person gets write access.
+    """An invitation by mail, which has a link. Without `permission`, the person gets write access.
 
-    The response does not depend on the accounts that exist.
+    The response does not reveal whether an account has the address.
     """
 
     email: Name
@@ -72,7 +72,7 @@ async def invite(request: RepositoryRequest, data: InviteCollaboratorOption) -> 
     tags=["repository"],
 )
 async def list_invitations(request: RepositoryRequest) -> Response[list[Invitation]]:
-    """List invitations to a repository that are still open, the oldest first."""
+    """List open invitations to a repository, oldest first."""
     page = request.page()
     listed = await request.part(HttpIdentity).invitations(request.resource.id, page.number, page.limit)
     return Response(list(listed.rows), headers=request.page_headers(page, listed.total))
@@ -97,8 +97,8 @@ async def withdraw(request: RepositoryRequest, invitation_id: int) -> None:
 async def accept(request: RepositoryRequest, data: InvitationCode) -> LinkedInvitation:
     """Accept an invitation by its link: make the caller a collaborator, and end the invitation.
 
-    A collaborator keeps the present permission. The invitation is rejected if the inviter may no longer add
-    collaborators.
+    An existing collaborator keeps the current permission. Raises NotFound if the link is not valid, Denied if
+    the caller owns the repository or the inviter may no longer add collaborators.
     """
     access.require_signed_in(request.principal)
     identity, account_id = request.part(HttpIdentity), request.principal.id

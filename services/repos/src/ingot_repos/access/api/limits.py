@@ -13,9 +13,10 @@ Charge = Callable[[float], None]
 
 
 def require_archive_budget(request: RepositoryRequest, archive: Hashable) -> None:
-    """Check that the caller may have git make an archive.
+    """Check that git may create an archive for the caller.
 
-    Raises GitTooExpensive if it was refused lately, TooManyRequests if the caller has used too much CPU time.
+    Raises GitTooExpensive if the archive was refused in the last 10 minutes. Raises TooManyRequests if the
+    caller has used too much CPU time.
     """
     request.part(ArchiveCpu).require(caller_of(request.principal), archive)
 
@@ -26,10 +27,10 @@ async def archive_within_limits(
     archive: Hashable,
     start: Callable[[Charge], AsyncGenerator[bytes, None]],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield an archive once its git has a slot, and charge its CPU time. A caller has few slots at once.
+    """Yield an archive while holding a slot for git, and charge its CPU time to the caller.
 
-    ``archive`` identifies the content. Raises Unavailable, TooManyRequests, and GitTooExpensive, which is
-    remembered.
+    A caller can create few archives at once. ``archive`` identifies the content. Raises Unavailable,
+    TooManyRequests, GitTooExpensive. An archive that is too expensive is refused for the next 10 minutes.
     """
     cpu, caller = request.part(ArchiveCpu), caller_of(request.principal)
     async with request.part(ConcurrencyQueue).slot(caller), request.git_slot(repository_id):

@@ -9,9 +9,10 @@ from ingot_repos.catalog.store import repositories
 
 
 async def maintained_branches(request: RepositoryRequest, repository: ResolvedRepository) -> frozenset[str]:
-    """Return the branches that the caller may push to as a maintainer of the base. Empty for writers.
+    """Return the branches that the caller may push to because of write access to a pull request's base.
 
-    The caller's access to the base is checked on each call.
+    Empty for callers with write access to ``repository``, and for anonymous callers. The access to the base is
+    checked on each call.
     """
     principal = request.principal
     if reaches(repository.level, "write") or not principal.signed_in:

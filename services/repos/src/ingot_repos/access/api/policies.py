@@ -36,17 +36,13 @@ def in_repository(
     unit: Unit | None = "code",
     of_caller: bool = False,
 ) -> Policy:
-    """Policy for routes below ``{owner}/{repo}``, decided before the body is read.
+    """Policy for routes below ``{owner}/{repo}``, decided before the body is read. Sets ``request.resource``.
 
-    ``request.resource`` is the repository.
-
-    - ``on_disk``: the route reads or writes files of git. A replica may answer it if it only reads.
-    - ``with_other_files``: it also needs forks, or files outside of git, so no replica answers it.
-    - ``unit``: the unit whose access counts; None if the route belongs to no unit. The route answers 404
-    while
-    the unit is switched off.
-    - ``of_caller``: the route is about something of the caller, such as a star. It requires a login first. It
-    accepts former names as well as present ones.
+    - ``on_disk``: the route reads or writes files of git. A replica may answer requests that only read.
+    - ``with_other_files``: the route also needs forks, or files outside of git, so no replica answers it.
+    - ``unit``: the unit whose access counts, or None. While it is switched off, the route answers 404.
+    - ``of_caller``: the route is about data of the caller, such as a star. It requires a login first. It also
+      accepts former names; other routes raise Moved for them.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
@@ -66,9 +62,9 @@ def in_repository(
 
 
 def repository_by_id(scope: str, *, level: access.RequiredLevel = "read", anonymous: bool = False) -> Policy:
-    """Policy for ``{repository_id}``, for readers who are signed in or ``anonymous``.
+    """Policy for ``{repository_id}``. Sets ``request.resource``.
 
-    ``request.resource`` is the repository.
+    Requires a login, unless ``anonymous`` allows anonymous callers, too.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
@@ -81,7 +77,7 @@ def repository_by_id(scope: str, *, level: access.RequiredLevel = "read", anonym
 
 
 def collaboration(scope: str) -> Policy:
-    """Policy for permissions of ``{collaborator}``: for that user and for repository administrators."""
+    """Policy for the permission of ``{collaborator}``. Allows this user, and repository administrators."""
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
         request, names = cast("RepositoryRequest", connection), connection.path_params
@@ -95,7 +91,10 @@ def collaboration(scope: str) -> Policy:
 
 
 def of_user(scope: str, *, of_caller: bool = False) -> Policy:
-    """Policy for lists of the account ``{username}``, if the caller may see it. Sets ``request.account``."""
+    """Policy for lists of the account ``{username}``, if the caller may see it. Sets ``request.account``.
+
+    With ``of_caller`` it requires a login.
+    """
 
     async def decide(connection: Connection, _level: str) -> AccountRow:
         request = cast("RepositoryRequest", connection)
@@ -132,9 +131,9 @@ def in_team(scope: str) -> Policy:
 
 
 def repository_of_team(level: access.RequiredLevel, scope: str) -> Policy:
-    """Policy for ``{org}/{repo}`` below ``{team_id}``; the team belongs to ``{org}``.
+    """Policy for ``{org}/{repo}`` below ``{team_id}``. Sets ``request.team_repository``.
 
-    Sets ``request.team_repository``.
+    Raises NotFound unless the team belongs to the owner of the repository.
     """
 
     async def decide(connection: Connection, _level: str) -> TeamRepository:
@@ -163,8 +162,7 @@ def teams_of_repository(level: access.RequiredLevel, scope: str) -> Policy:
 def named_team_of_repository(level: access.RequiredLevel, scope: str) -> Policy:
     """Policy for the team named ``{team}``, with or without access to ``{owner}/{repo}``.
 
-    Its callers are repository administrators and members of the organization. Sets
-    ``request.team_repository``.
+    Allows repository administrators and members of the organization. Sets ``request.team_repository``.
     """
 
     async def decide(connection: Connection, _level: str) -> TeamRepository:
@@ -302,16 +300,16 @@ async def resolve(
     level: access.RequiredLevel = "read",
     unit: Unit | None = "code",
 ) -> ResolvedRepository:
-    """Find a repository by present or former name and check that the caller has access at ``level``.
+    """Find a repository by current or former name and check that the caller has access at ``level``.
 
     ``unit`` is the unit whose access counts. Raises NotFound if the caller may not see the repository, or if
-    the unit is switched off. Otherwise raises Unauthenticated or Denied.
+    the unit is switched off. Raises Unauthenticated or Denied if the access is lower than ``level``.
     """
     return await require_level(request, await find(request, owner, name), level, unit)
 
 
 async def find(request: RepositoryRequest, owner: str, name: str) -> RepositoryRow:
-    """Find a repository by present or former name, without an access check. Raises NotFound."""
+    """Find a repository by current or former name, without an access check. Raises NotFound."""
     async with request.db.read() as db:
         row = await repositories.get_by_name(db, access.viewer(request.principal), owner, name)
     return row or await find_by_former_name(request, owner, name)
@@ -364,7 +362,10 @@ def require_on_disk(request: RepositoryRequest, resolved: ResolvedRepository) ->
 
 
 async def require_readable(request: RepositoryRequest, resolved: ResolvedRepository) -> None:
-    """Raise an error if neither this shard nor its replica can serve files of git for reading."""
+    """Raise OnAnotherShard unless this shard has the files of git, or a current replica of them.
+
+    Raises the other errors of ``require_on_disk``.
+    """
     try:
         require_on_disk(request, resolved)
     except OnAnotherShard as error:
@@ -397,7 +398,7 @@ async def sender_of(request: RepositoryRequest) -> User:
 async def visible_account(request: RepositoryRequest, login: str) -> AccountRow:
     """Return the named user or organization, if the caller may see it. Raises NotFound.
 
-    For an organization, ``request.principal`` then has the present membership of the caller.
+    For an organization without a known membership of the caller, ``request.principal`` is refreshed first.
     """
     row = await request.part(AccountCopies).get_by_login(login)
     principal = request.principal

@@ -27,7 +27,7 @@ def renew_reader(
     level: access.RequiredLevel = "read",
     unit: Unit | None = "code",
 ) -> RenewReader:
-    """Return a check that raises if the credential of the request no longer gives read access."""
+    """Return a check that raises an ApiError once the credential of the request no longer gives this access."""
     return partial(_renew_reader, request, repository_id, level, unit)
 
 
@@ -62,7 +62,7 @@ def require_scope(request: RepositoryRequest, scope: str) -> None:
 def while_readable(answer: Response[Any], repository_id: int, renew: RenewReader) -> Response[Any]:
     """Return the response. A streamed response is cut off as soon as ``renew`` raises.
 
-    The connection then breaks, so the client does not take a part for the whole.
+    The connection then breaks, so the client notices that the response is incomplete.
     """
     if isinstance(answer, Stream):
         parts = cast("AsyncGenerator[bytes, None]", answer.iterator)
@@ -76,7 +76,7 @@ async def _cut_off(
     renew: RenewReader,
     serving: asyncio.Task[Any] | None,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the parts. Cancel the request's task when access ends, even while it waits for the client."""
+    """Yield the parts. When access ends, cancel the request's task, even while the task waits for the client."""
     may_stop, decision = True, asyncio.create_task(refusal(renew), name="the right to read")
 
     def stop(ended: asyncio.Task[ApiError]) -> None:

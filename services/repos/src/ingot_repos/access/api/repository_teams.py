@@ -16,10 +16,7 @@ from ingot_repos.clients.identity import HttpIdentity
 
 
 class RepositoryTeam(msgspec.Struct, kw_only=True):
-    """A team in the form of the routes of organizations.
-
-    `organization` is null in lists of one organization.
-    """
+    """A team, as the routes of organizations return it. `organization` is always null."""
 
     id: int
     name: str
@@ -55,7 +52,7 @@ def present_team(team: Team) -> RepositoryTeam:
 async def list_teams(request: RepositoryRequest) -> Response[list[RepositoryTeam]]:
     """List teams that have the repository: Owners, then teams with all repositories, then the others.
 
-    Only members of the organization and repository administrators may ask.
+    Allowed for members of the organization and for repository administrators.
     """
     repository, page = request.resource, request.page()
     identity, organization_id = request.part(HttpIdentity), repository.row.owner_id
@@ -107,7 +104,7 @@ async def add_team(request: RepositoryRequest) -> None:
     tags=["repository"],
 )
 async def remove_team(request: RepositoryRequest) -> None:
-    """Remove the repository from a team. A team with all repositories keeps it."""
+    """Remove the repository from a team. It is an error if the team has all repositories, or not this one."""
     team, repository = request.team_repository.team, request.team_repository.repository
     if has_everything(team):
         raise Invalid.field("team", "owners", f"the team {team.name} has every repository")

@@ -108,9 +108,9 @@ class RepositoryRequest(DatabaseRequest):
         self.scope[ACQUIRED_BY] = caller  # type: ignore[literal-required]
 
     def rest_of_path(self, segments: int) -> str:
-        """Return the path after that many segments, with its slashes.
+        """Return the rest of the path after ``segments`` segments. Empty if the path is shorter.
 
-        A path parameter would be normalized.
+        Inner slashes stay as they are. A path parameter would be normalized.
         """
         parts = self.scope["path"].split("/", segments + 1)
         return parts[-1].strip("/") if len(parts) == segments + 2 else ""

@@ -1,7 +1,7 @@
 """The wiki of a repository: access to it, and its files.
 
-A wiki is a repository that belongs to another one (ADR 34). Access is decided for that repository, with the
-unit ``wiki``; the files are those of the wiki.
+A wiki is a git repository that belongs to another repository (ADR 34). Access to the wiki is decided by the
+unit ``wiki`` of that repository.
 """
 
 import asyncio
@@ -47,12 +47,12 @@ def split_name(name: str) -> tuple[str, Unit]:
 
 
 def git_name(repository: ResolvedRepository, unit: Unit) -> str:
-    """Return the present name of a git repository in its URL. ``split_name`` parses it."""
+    """Return the current name of a git repository in its URL. ``split_name`` parses it."""
     return f"{repository.row.name}{_SUFFIX if unit == WIKI else ''}.git"
 
 
 def decided_by(repository: ResolvedRepository) -> tuple[int, Unit]:
-    """Return the id and the unit by which access is decided: for a wiki, its repository and ``wiki``."""
+    """Return the repository id and the unit that decide access. For a wiki, they name its repository."""
     row = repository.row
     return (row.id, CODE) if row.wiki_of is None else (row.wiki_of, WIKI)
 
@@ -60,7 +60,8 @@ def decided_by(repository: ResolvedRepository) -> tuple[int, Unit]:
 def in_wiki(level: access.RequiredLevel, scope: str, *, creates: bool = False) -> Policy:
     """Policy for routes below ``{owner}/{repo}/wiki``. ``request.resource`` is the wiki.
 
-    Answers 404 while the wiki is switched off, and before its first page unless the route ``creates`` it.
+    Answers 404 while the wiki is switched off, and before its first page unless the route ``creates`` it. In an
+    archived repository, only ``read`` is allowed.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:
@@ -82,10 +83,10 @@ def in_wiki(level: access.RequiredLevel, scope: str, *, creates: bool = False) -
 async def with_files(
     request: RepositoryRequest, repository: ResolvedRepository, unit: Unit, *, creates: bool = False
 ) -> ResolvedRepository:
-    """Return the repository itself, or its wiki for the unit ``wiki``.
+    """Return the wiki of the repository for the unit ``wiki``, otherwise the repository.
 
-    With ``creates``, a missing wiki is created; otherwise raises NotFound. Also raises Unavailable,
-    OnAnotherShard.
+    With ``creates``, a missing wiki is created. Raises NotFound if the wiki is missing, Unavailable if its
+    creation takes too long, and OnAnotherShard.
     """
     if unit != WIKI:
         return repository
@@ -101,9 +102,9 @@ async def with_files(
 
 
 async def _create(request: RepositoryRequest, repository: ResolvedRepository) -> WikiRow:
-    """Return the wiki, created on the shard of its repository by this request or by another one.
+    """Return the wiki after this request or a parallel one has created it on the shard of its repository.
 
-    Raises NotFound.
+    Raises NotFound, Unavailable, OnAnotherShard.
     """
     require_on_disk(request, repository)
     branch, shard = request.settings.default_branch, request.settings.shard
@@ -127,7 +128,10 @@ async def _create(request: RepositoryRequest, repository: ResolvedRepository) ->
 
 
 async def _create_files(request: RepositoryRequest, repository_id: int, wiki_id: int, branch: str) -> None:
-    """Create the files of a wiki; on failure delete its row. If the process dies, the sweeper does that."""
+    """Create the files of a wiki, and mark its row as ready. On failure delete the files and the row.
+
+    If the process dies, the sweeper deletes them.
+    """
     try:
         await asyncio.to_thread(request.storage.create, wiki_id, branch)
         async with request.db.transaction() as tx:

@@ -16,9 +16,9 @@ _ALL = 0
 
 
 class Admission:
-    """At most ``most`` slots, and ``most_per_repository`` for one repository. 0 means no limit.
+    """Limits of slots: at most ``most``, and ``most_per_repository`` for one repository. 0 means no limit.
 
-    Anonymous callers get half of both, because they may be slow and cannot be identified.
+    Anonymous callers get half of each limit, because they may be slow and cannot be identified.
     """
 
     def __init__(self, most: int, most_per_repository: int, *, wait_seconds: float = LONGEST_WAIT) -> None:
@@ -28,9 +28,10 @@ class Admission:
 
     @asynccontextmanager
     async def slot(self, repository_id: int, *, signed_in: bool, waits: bool = True) -> AsyncIterator[None]:
-        """Wait for a slot and hold it inside the block. Raises Unavailable if none becomes free.
+        """Wait for a slot and hold it inside the block. Raises Unavailable after ``wait_seconds`` without one.
 
-        Without ``waits``, a slot must be free. Use it while another slot is held, to avoid a deadlock.
+        With ``waits=False``, Unavailable is raised at once unless a slot is free. This avoids a deadlock of callers
+        that already hold another slot.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -60,7 +61,7 @@ class Admission:
 
 
 class LongRequests(Admission):
-    """Limits very long fetch requests, which take much memory until git has read them."""
+    """A limit on very long fetch requests, which take much memory until git has read them."""
 
     MOST = 8
 

@@ -1,4 +1,4 @@
-"""Bounds of the CPU time of git for archives: a budget for each caller, and a memory of refusals."""
+"""Limits on the CPU time of git for archives: a budget for each caller, and a cache of refused archives."""
 
 import math
 import time
@@ -20,7 +20,7 @@ _MOST_REFUSED = 10_000
 
 
 class ArchiveCpu:
-    """The CPU time of archives in this process."""
+    """The CPU budgets of callers and the refused archives in this process."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,9 +28,9 @@ class ArchiveCpu:
         self._refused: TTLCache[Hashable, bool] = TTLCache(_MOST_REFUSED, REFUSED_SECONDS, timer=clock)
 
     def require(self, caller: str, archive: Hashable) -> None:
-        """Check that git may make an archive for ``caller``.
+        """Check that git may create an archive for ``caller``.
 
-        Raises GitTooExpensive if the archive was refused lately, TooManyRequests without budget.
+        Raises GitTooExpensive if the archive was refused in the last 10 minutes, TooManyRequests without budget.
         """
         if archive in self._refused:
             raise GitTooExpensive
@@ -49,5 +49,5 @@ class ArchiveCpu:
         self._restored_at[caller] = max(self._restored_at.get(caller, 0.0), now) + seconds * WINDOW / BUDGET
 
     def refuse(self, archive: Hashable) -> None:
-        """Remember that an archive is too expensive. ``archive`` identifies its content, not a branch."""
+        """Refuse an archive for 10 minutes. ``archive`` identifies its content, not a branch."""
         self._refused[archive] = True

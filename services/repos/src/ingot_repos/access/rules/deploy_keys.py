@@ -1,6 +1,6 @@
 """Deploy keys: SSH keys of programs, each for one repository.
 
-A key stops with the account of its creator. A key without a known creator stays.
+A key is valid only while its creator may sign in. A key whose creator is not known is always valid.
 """
 
 from collections.abc import Sequence

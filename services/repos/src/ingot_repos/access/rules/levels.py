@@ -1,4 +1,4 @@
-"""The one decision about access to a repository, for API, git and peers. The default is to deny."""
+"""The decision about access to a repository, for the API, git and peers. Access is denied by default."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -47,7 +47,10 @@ def level(row: RepositoryRow, principal: Principal) -> Level:
 
 
 def shown_level(access: AccessLevel) -> Level:
-    """Return the level that the API shows for a repository as a whole: the lowest above none."""
+    """Return the one level that the API shows for a repository.
+
+    It is the lowest level of all units, ignoring units without access; "none" without any access.
+    """
     levels = {access.level, *access.units.values()} - {"none"}
     return min(levels, key=LEVELS.index, default="none")
 
@@ -86,7 +89,7 @@ def is_public(row: RepositoryRow) -> bool:
 def is_visible(account_id: int, visibility: Visibility, principal: Principal) -> bool:
     """Return whether ``principal`` may see an account by its visibility or as a member.
 
-    Restricted users may see every user, and only their own organizations (``may_see``).
+    This ignores that restricted users see only their own organizations: ``may_see`` checks that.
     """
     if visibility == Visibility.PUBLIC or principal.admin:
         return True
@@ -137,7 +140,7 @@ def knows_team(team: Team, principal: Principal) -> bool:
 def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> bool:
     """Return whether ``principal`` may see the teams of a repository.
 
-    Members of the organization and administrators of the repository may see them.
+    Members of the organization and administrators of the repository may see them. Restricted tokens may not.
     """
     if principal.restricted_to is not None:
         return False
@@ -145,7 +148,7 @@ def knows_teams_of(row: RepositoryRow, level_: Level, principal: Principal) -> b
 
 
 def has_everything(team: Team) -> bool:
-    """Return whether the team has all repositories of its organization. Owners always has all."""
+    """Return whether the team has all repositories of its organization. The team Owners always has all."""
     return team.permission == "owner" or team.includes_all_repositories
 
 
@@ -169,7 +172,8 @@ def require_unarchived(row: RepositoryRow) -> None:
 def may_create_in(organization: AccountRow, principal: Principal, *, any_member: bool) -> bool:
     """Return whether ``principal`` may create repositories in an organization.
 
-    Owners and members of teams with this right may. With ``any_member``, every member may.
+    Owners, members of teams with this right and site administrators are allowed. ``any_member`` allows every
+    member.
     """
     membership = principal.organizations.get(organization.id)
     if membership is None:
@@ -230,7 +234,7 @@ def acts_for(principal: Principal, account_id: int) -> bool:
 
 
 def viewer(principal: Principal, unit: Unit | None = None) -> Viewer:
-    """Return the viewer for SQL that reads rows for ``level`` and hides rows from ``principal``.
+    """Return the viewer of ``principal``, by which SQL hides rows and loads the columns for ``access_to``.
 
     With a ``unit``, only access to that unit counts.
     """

@@ -16,7 +16,10 @@ RenewReader = Callable[[], Awaitable[object]]
 
 
 async def refusal(renew: RenewReader) -> ApiError:
-    """Wait until the right to read has ended, and return the reason. Repeat checks that fail."""
+    """Wait until read access has ended, and return the error that denies it.
+
+    Access is checked every 3 s. A check that fails for another reason is repeated.
+    """
     while True:
         await asyncio.sleep(DECIDE_AGAIN_SECONDS)
         try:

@@ -32,5 +32,5 @@ class ResolvedRepository:
         return f"repository {self.full_name}"
 
     def is_named(self, owner: str, name: str) -> bool:
-        """Return True for the present name, False for a former one."""
+        """Return True for the current full name, in any letter case. False for a former name."""
         return self.full_name.lower() == f"{owner}/{name}".lower()

@@ -23,7 +23,7 @@ class CollaboratorRow(AccountRow):
 async def save(db: Executor, repository_id: int, user_id: int, mode: str | None) -> None:
     """Add a collaborator or set the mode of an existing one.
 
-    Without ``mode``, a new collaborator gets write and an existing one keeps the present mode.
+    Without ``mode``, a new collaborator gets write and an existing one keeps the current mode.
     """
     values = {
         "repository_id": repository_id,
@@ -52,7 +52,7 @@ async def is_collaborator(db: Executor, repository_id: int, user_id: int) -> boo
 async def list_with_access(
     db: Executor, repository_id: int, others: Collection[int], modes: Collection[str]
 ) -> Sequence[AccountRow]:
-    """List users among ``others``, and collaborators with one of ``modes``, by login. At most 10,000."""
+    """List active users in ``others``, and active collaborators with one of ``modes``, by login. At most 10,000."""
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )
@@ -76,7 +76,7 @@ async def list_ids_with_access(
     others: Collection[int],
     modes: Collection[str],
 ) -> list[int]:
-    """List those of ``ids`` that are active users in ``others`` or collaborators with one of ``modes``."""
+    """Return the ids among ``ids`` of active users in ``others`` or collaborators with one of ``modes``."""
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )

@@ -89,8 +89,7 @@ async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> Dep
 async def list_by_creator(db: Executor, fingerprint: str, limit: int) -> Sequence[DeployKeyRow]:
     """List the keys with this fingerprint in all repositories, the first one of each creator.
 
-    Keys that stopped with their creators come last, as far as copies of accounts tell. So a limit leaves out
-    no other key for them.
+    Keys whose creator may not sign in, by the local copies of accounts, come last. So ``limit`` omits them first.
     """
     firsts = (
         select(func.min(deploy_key.c.id))
