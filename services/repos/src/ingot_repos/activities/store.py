@@ -132,7 +132,10 @@ class SlotRow(TypedRow):
 
 
 class ActivityReader(msgspec.Struct, frozen=True):
-    """The reader of activities in SQL. ``units`` is empty if the access is equal in all units."""
+    """The reader of activities in SQL. ``units`` has a viewer for each unit.
+
+    It is empty if the reader has the same access in all units.
+    """
 
     viewer: Viewer
     units: Mapping[str, Viewer] = {}

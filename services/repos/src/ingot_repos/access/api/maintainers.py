@@ -11,8 +11,8 @@ from ingot_repos.catalog.store import repositories
 async def maintained_branches(request: RepositoryRequest, repository: ResolvedRepository) -> frozenset[str]:
     """Return the branches that the caller may push to because of write access to a pull request's base.
 
-    Empty for callers with write access to ``repository``, and for anonymous callers. The access to the base is
-    checked on each call.
+    Empty for callers with write access to ``repository``, and for anonymous callers. Each call checks the
+    access to the base.
     """
     principal = request.principal
     if reaches(repository.level, "write") or not principal.signed_in:

@@ -27,7 +27,7 @@ def renew_reader(
     level: access.RequiredLevel = "read",
     unit: Unit | None = "code",
 ) -> RenewReader:
-    """Return a check that raises an ApiError once the credential of the request no longer gives this access."""
+    """Return a check that raises an ApiError if the credential of the request no longer gives this access."""
     return partial(_renew_reader, request, repository_id, level, unit)
 
 
@@ -76,7 +76,7 @@ async def _cut_off(
     renew: RenewReader,
     serving: asyncio.Task[Any] | None,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the parts. When access ends, cancel the request's task, even while the task waits for the client."""
+    """Yield the parts. When access ends, cancel the request's task, even while it waits for the client."""
     may_stop, decision = True, asyncio.create_task(refusal(renew), name="the right to read")
 
     def stop(ended: asyncio.Task[ApiError]) -> None:

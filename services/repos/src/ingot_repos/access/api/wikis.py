@@ -60,8 +60,8 @@ def decided_by(repository: ResolvedRepository) -> tuple[int, Unit]:
 def in_wiki(level: access.RequiredLevel, scope: str, *, creates: bool = False) -> Policy:
     """Policy for routes below ``{owner}/{repo}/wiki``. ``request.resource`` is the wiki.
 
-    Answers 404 while the wiki is switched off, and before its first page unless the route ``creates`` it. In an
-    archived repository, only ``read`` is allowed.
+    Answers 404 while the wiki is switched off, and before its first page unless the route ``creates`` it. In
+    an archived repository, only ``read`` is allowed.
     """
 
     async def decide(connection: Connection, _level: str) -> ResolvedRepository:

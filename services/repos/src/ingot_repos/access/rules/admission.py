@@ -28,10 +28,10 @@ class Admission:
 
     @asynccontextmanager
     async def slot(self, repository_id: int, *, signed_in: bool, waits: bool = True) -> AsyncIterator[None]:
-        """Wait for a slot and hold it inside the block. Raises Unavailable after ``wait_seconds`` without one.
+        """Wait for a slot and hold it inside the block. Raises Unavailable if none becomes free.
 
-        With ``waits=False``, Unavailable is raised at once unless a slot is free. This avoids a deadlock of callers
-        that already hold another slot.
+        With ``waits=False``, Unavailable is raised at once unless a slot is free. This avoids a deadlock of
+        callers that already hold another slot.
         """
         async with AsyncExitStack() as stack:
             try:

@@ -30,7 +30,8 @@ class ArchiveCpu:
     def require(self, caller: str, archive: Hashable) -> None:
         """Check that git may create an archive for ``caller``.
 
-        Raises GitTooExpensive if the archive was refused in the last 10 minutes, TooManyRequests without budget.
+        Raises GitTooExpensive if the archive was refused in the last 10 minutes. Raises TooManyRequests
+        without budget.
         """
         if archive in self._refused:
             raise GitTooExpensive

@@ -52,7 +52,10 @@ async def is_collaborator(db: Executor, repository_id: int, user_id: int) -> boo
 async def list_with_access(
     db: Executor, repository_id: int, others: Collection[int], modes: Collection[str]
 ) -> Sequence[AccountRow]:
-    """List active users in ``others``, and active collaborators with one of ``modes``, by login. At most 10,000."""
+    """List active users in ``others``, and active collaborators with one of ``modes``, by login.
+
+    At most 10,000 users are listed.
+    """
     collaborators = select(collaboration.c.user_id).where(
         collaboration.c.repository_id == repository_id, collaboration.c.mode.in_(modes)
     )

@@ -89,7 +89,8 @@ async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> Dep
 async def list_by_creator(db: Executor, fingerprint: str, limit: int) -> Sequence[DeployKeyRow]:
     """List the keys with this fingerprint in all repositories, the first one of each creator.
 
-    Keys whose creator may not sign in, by the local copies of accounts, come last. So ``limit`` omits them first.
+    Keys whose creator may not sign in, by the local copies of accounts, come last. So ``limit`` omits them
+    first.
     """
     firsts = (
         select(func.min(deploy_key.c.id))

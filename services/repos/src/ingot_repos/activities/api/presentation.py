@@ -15,10 +15,11 @@ from ingot_repos.presentation.rules.presenter import Presenter
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """An activity. `content` has the format of Gitea.
+    """An activity. `content` has the format of Gitea:
 
-    - pushes: JSON with the latest commits;
-    - issues, pull requests and reviews: the number, `|` and the title or the first 200 characters;
+    - pushes: JSON with the latest commits; empty if a branch or tag was deleted;
+    - issues, pull requests, comments and reviews: the number, `|`, and the title or the first 200 characters
+      of the text;
     - `rename_repo`: the former name;
     - `publish_release`: the title.
     """
@@ -39,7 +40,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserHeatmapData(msgspec.Struct, frozen=True):
-    """The number of activities in 15 minutes. `timestamp` is their start, in seconds since 1970."""
+    """The number of activities in a period of 15 minutes. `timestamp` is its start, in seconds since 1970."""
 
     timestamp: int
     contributions: int

@@ -112,7 +112,7 @@ async def list_by_ids(db: Executor, ids: Collection[int]) -> Sequence[AccountRow
 
 
 async def list_granted_only(db: Executor, ids: Collection[int]) -> list[int]:
-    """Return those of ``ids`` that are restricted users."""
+    """Return the ids of restricted users among ``ids``."""
     statement = select(account.c.id).where(any_of(account.c.id, "ids"), account.c.granted_only)
     return [row.id for row in await fetch_all(db, statement, _IdRow, ids=list(ids))]
 

@@ -110,7 +110,10 @@ _ACCESSIBLE = RepositoryList(
 
 
 async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
-    """List the viewer's own repositories, then repositories shared with the viewer."""
+    """List repositories of other accounts that the viewer reaches by membership, team or collaboration.
+
+    The last changed repository comes first. Public access alone does not count.
+    """
     return await _ACCESSIBLE.read(db, viewer, page)
 
 

@@ -210,7 +210,10 @@ async def newest_of(db: Executor, owner_id: int) -> int | None:
 
 
 async def list_owned(db: Executor, owner_id: int, newest_id: int, limit: int) -> Sequence[RepositoryRow]:
-    """List the oldest repositories of an account up to the id ``newest_id``, in any state."""
+    """List at most ``limit`` repositories of an account, oldest first, in any state.
+
+    Repositories with ids above ``newest_id`` are omitted.
+    """
     owned = select_joined().where(repository.c.owner_id == owner_id, repository.c.id <= newest_id)
     return await fetch_all(db, owned.order_by(repository.c.id).limit(limit), RepositoryRow)
 
@@ -354,7 +357,10 @@ async def lock_for_update(tx: Executor, repository_id: int) -> None:
 
 
 async def fork_of(db: Executor, owner_id: int, parent_id: int) -> int | None:
-    """Return the id of the fork of ``parent_id`` that ``owner_id`` owns, or None."""
+    """Return the id of the fork of ``parent_id`` that ``owner_id`` owns, or None.
+
+    Failed forks are ignored.
+    """
     result = await db.execute(
         select(repository.c.id).where(
             repository.c.owner_id == owner_id,

@@ -41,7 +41,10 @@ MANY_REFS = 500
 
 
 class HealthRow(TypedRow):
-    """The health of a shard. ``oldest_check`` is None if a repository was never checked."""
+    """The health of a shard. ``unchecked`` repositories were never checked.
+
+    ``oldest_check`` ignores them. It is None if no repository was checked.
+    """
 
     damaged: int
     unchecked: int

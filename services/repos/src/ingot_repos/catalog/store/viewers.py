@@ -21,7 +21,7 @@ LIMITED: ColumnElement[str] = literal_column("'limited'")
 class ViewerKind(NamedTuple):
     """The properties of a viewer that change the SQL condition.
 
-    ``public_only`` is set only together with ``granted_only``. For others it changes nothing.
+    ``public_only`` is set only together with ``granted_only``. For other viewers it would change nothing.
     """
 
     signed_in: bool = False
@@ -40,7 +40,8 @@ class Viewer(msgspec.Struct, frozen=True):
 
     ``inside`` are the caller's organizations. ``entire`` are the organizations in which the caller sees every
     repository. For repositories outside ``restricted_to`` the caller counts as anonymous. With
-    ``granted_only`` no repository is visible because it is public.
+    ``public_only`` this does not apply to public repositories. With ``granted_only`` no repository is visible
+    only because it is public.
     """
 
     id: int = 0

@@ -82,6 +82,9 @@ async def mark_ready(tx: Tx, wiki_id: int) -> None:
 
 
 async def remove(tx: Tx, repository_id: int) -> WikiRow | None:
-    """Delete the wiki of a repository and all rows that refer to it. Return its row; None without a wiki."""
+    """Delete the wiki of a repository and all rows that refer to it.
+
+    Return its row, or None without a wiki.
+    """
     statement = delete(repository).where(repository.c.wiki_of == repository_id).returning(*_COLUMNS)
     return await fetch_first(tx, statement, WikiRow)
