@@ -20,9 +20,9 @@ from ingot_repos.imports.rules.pages import SourcePages
     status_code=200,
 )
 async def read_page(request: RepositoryRequest, repository_id: int, data: ReadImportPage) -> ImportPage:
-    """Return the page at a cursor, from the source. It ends the import after the last page.
+    """Return the page of the source at a cursor. After the last page, end the import.
 
-    The shard with the commits answers, because some sources do not tell merge bases.
+    The shard with the commits answers, because some sources do not return merge bases.
     """
     await _require_here(request, repository_id)
     return await request.part(SourcePages).read(repository_id, data)
@@ -41,7 +41,7 @@ async def read_file(request: RepositoryRequest, repository_id: int, data: ReadIm
 
 
 async def _require_here(request: RepositoryRequest, repository_id: int) -> None:
-    """Let the shard with the commits answer, if they are here."""
+    """Raise OnAnotherShard if the commits are fetched and another shard has them."""
     async with request.db.read() as db:
         row = await repositories.get_unfiltered(db, repository_id)
     if row is not None and row.state == RepositoryState.READY:

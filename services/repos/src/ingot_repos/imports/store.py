@@ -1,4 +1,4 @@
-"""SQL for what an import brings next to git, and for what it had brought when it is repeated."""
+"""SQL for the non-git data of imports: its progress, the last known state of the source, and conflicts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -87,14 +87,14 @@ BaseKind = Literal["ref", "wiki", "release"]
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Objects of one kind: written ones, and all that the source counts, or None."""
+    """The number of written objects of one kind, and of all at the source. None if that is not known."""
 
     done: int = 0
     total: int | None = None
 
 
 class SourceRow(TypedRow):
-    """The data next to git that an import brings. ``kinds`` and ``counts`` are JSON."""
+    """The non-git data that an import copies. ``kinds`` and ``counts`` are JSON."""
 
     repository_id: int
     service: str
@@ -125,7 +125,7 @@ class ConflictRow(TypedRow):
 
 
 class _BaseRow(TypedRow):
-    """A ref or release of the source."""
+    """A ref or release of the source at the last run."""
 
     name: str
     value: str
@@ -180,13 +180,13 @@ def counts_of(row: SourceRow) -> dict[str, Counts]:
 
 
 async def save_counts(db: Executor, repository_id: int, counts: Mapping[str, Counts]) -> None:
-    """Save the progress. The last request to the source succeeded."""
+    """Save the progress after a successful request to the source. This ends a pause and resets failures."""
     values = {"counts": msgspec.json.encode(counts).decode(), "failures": 0, "paused_until": None}
     await change(db, repository_id, **values)
 
 
 async def begin_reading(db: Executor, repository_id: int) -> None:
-    """Begin or continue to read the source: the commits are here."""
+    """Record that the commits are fetched, and that reading of the source begins or continues."""
     row = await get(db, repository_id)
     done = sum(count.done for count in counts_of(row).values()) if row is not None else 0
     values = {"fetched": True, "failures": 0, "paused_until": None}
@@ -194,13 +194,13 @@ async def begin_reading(db: Executor, repository_id: int) -> None:
 
 
 async def pause(db: Executor, repository_id: int, seconds: float, reason: str, *, failures: int) -> None:
-    """Record that the source is not asked for a while, and why."""
+    """Record the reason of a pause, in which no requests are sent to the source."""
     until = now() + timedelta(seconds=seconds)
     await change(db, repository_id, paused_until=until, last_reason=reason, failures=failures)
 
 
 async def bases(db: Executor, repository_id: int, kind: BaseKind) -> dict[str, str]:
-    """Return what the source had at the last run, by name."""
+    """Return the values of refs or releases at the last run, by name."""
     columns = (import_base.c.name, import_base.c.value)
     statement = select(*columns).where(
         import_base.c.repository_id == repository_id, import_base.c.kind == kind
@@ -221,7 +221,7 @@ async def save_bases(db: Executor, repository_id: int, kind: BaseKind, values: M
 
 
 async def add_conflicts(db: Executor, repository_id: int, conflicts: Sequence[ImportConflict]) -> None:
-    """Record conflicts. One that is recorded twice has its last fields."""
+    """Record conflicts. A conflict that is recorded again replaces its fields."""
     if not conflicts:
         return
     rows = {

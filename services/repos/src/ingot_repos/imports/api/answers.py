@@ -1,4 +1,4 @@
-"""The answer about an import and its progress."""
+"""The response about an import and its progress."""
 
 from datetime import datetime
 
@@ -16,14 +16,15 @@ from ingot_repos.remotes.rules.reasons import reason_text
 
 
 class Migration(msgspec.Struct):
-    """The progress of an import. ``received`` is in bytes, ``percent`` is of the present phase.
+    """The progress of an import. ``id`` is the id of the repository. ``received`` is in bytes.
 
-    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. While an
-    import waits for its source, it is the last failed request. ``counts`` has the data next to git by kind:
-    objects that are done, and all that the source counts, or null. ``phase`` is then the present kind.
-    ``rate`` is in objects a minute. ``remaining_seconds`` is an estimate, null if the source does not count
-    its objects. The source is not asked before ``paused_until``. ``id`` is that of the repository.
-    ``repeat`` counts how often the import was repeated. ``conflicts`` counts what changed on both sides.
+    ``percent`` is the progress of the current phase. ``counts`` has the non-git data by kind: finished
+    objects, and all objects at the source, or null. ``phase`` is then the current kind. ``rate`` is in
+    objects per minute. ``remaining_seconds`` is an estimate; null if the source does not count its objects.
+
+    ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. Until
+    ``paused_until`` the import sends no requests to its source; ``error`` is then the last failed request.
+    ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
     """
 
     id: int

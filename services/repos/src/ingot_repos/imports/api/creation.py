@@ -51,19 +51,21 @@ FORGES = ("github", "gitea", "forgejo", "gitlab", "gogs", "onedev", "gitbucket",
 
 
 class MigrateRepoForm(msgspec.Struct, kw_only=True):
-    """``repo_owner`` (a name) or ``uid`` is the owner. The default is the caller.
+    """A request to import a repository. `repo_owner` (a name) or `uid` is the owner, by default the caller.
 
-    Labels, milestones, issues, pull requests, releases, the wiki and topics are imported from some services:
-    gitea, forgejo, gogs, github, gitlab. The caller is the author of texts with an e-mail address that his
-    account shows. If an administrator imports, other accounts are authors by their addresses, too. With
-    ``map_logins``, which only administrators set, accounts with the same login follow. ``people`` names
-    accounts by logins at the source, and comes first. ``people_csv`` is the same as CSV. Only administrators
-    name other accounts than their own there. Other authors are the ghost; ``original_author`` names them.
-    With ``lfs``, objects that the history points to are imported, too.
-    They come from ``lfs_endpoint`` or from the LFS server of the remote. Switches for other data are ignored
-    for plain git and mirrors. Other data of a ``service`` is refused. ``mirror_interval`` is for mirrors and
-    ignored otherwise. The keys of AWS are ignored: git uses ``auth_username`` and ``auth_password``. With
-    ``dry_run`` nothing is created, and the answer is a report.
+    - Labels, milestones, issues, pull requests, releases and the wiki are imported from these services:
+      gitea, forgejo, gogs, github, gitlab. Such data of another `service` is rejected. For plain git and
+      mirrors, these switches are ignored.
+    - The author of a text is the account that shows the author's e-mail address. With `map_logins` it may
+      also be the account with the same login. `people` maps logins at the source to local logins, and takes
+      precedence. `people_csv` is the same table as CSV. Other authors become the ghost user, and
+      `original_author` has their names.
+    - Only administrators can set `map_logins` or map authors to accounts other than their own.
+    - `lfs`: also import the LFS objects of the history, from `lfs_endpoint` or from the LFS server of the
+      remote.
+    - `mirror_interval` is ignored except for mirrors.
+    - `aws_access_key_id` and `aws_secret_access_key` are ignored. Use `auth_username` and `auth_password`.
+    - `dry_run`: create nothing, and return a report.
     """
 
     clone_addr: Description
@@ -102,9 +104,10 @@ class MigrateRepoForm(msgspec.Struct, kw_only=True):
     status_code=201,
 )
 async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response[Repository | ImportReport]:
-    """Import a repository, or answer 200 with a report about an import.
+    """Import a repository. With `dry_run`, return a report with status 200 instead.
 
-    The response waits for a while. If the import takes longer, the commits are still being fetched.
+    The response waits for the end of the import, up to a limit. After the limit, the commits are still being
+    fetched. If the import fails earlier, the repository is deleted.
     """
     access.require_unrestricted(request.principal)
     source = await _source(request, data)
@@ -156,7 +159,7 @@ async def migrate(request: RepositoryRequest, data: MigrateRepoForm) -> Response
 
 
 async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSource | None:
-    """Return the data next to git to import. Raises Invalid, Denied."""
+    """Return the non-git data to import, or None. Raises Invalid, Denied."""
     service = data.service.lower()
     accounts = await accounts_of(request, data.people, data.people_csv, map_logins=data.map_logins)
     if data.mirror or service not in FORGES:
@@ -171,7 +174,7 @@ async def _source(request: RepositoryRequest, data: MigrateRepoForm) -> NewSourc
 
 
 async def owner_of_new(request: RepositoryRequest, login: str, uid: int = 0) -> AccountRow:
-    """Return the owner that a request names; the caller by default. Raises Invalid, Denied."""
+    """Return the owner that a request names, by default the caller. Raises Invalid, Denied."""
     caller = await own_account(request)
     field = "repo_owner"
     if not login and uid:
@@ -196,7 +199,7 @@ async def owner_of_new(request: RepositoryRequest, login: str, uid: int = 0) -> 
 
 
 async def _remote_url(request: RepositoryRequest, data: MigrateRepoForm) -> RemoteUrl:
-    """Return the remote with its credentials.
+    """Return the remote with its credentials. Raises Invalid.
 
     Credentials in the address are used only if the fields are empty.
     """
@@ -243,7 +246,10 @@ def _interval(request: RepositoryRequest, text: str) -> int:
 
 
 async def _wait(request: RepositoryRequest, repository_id: int) -> None:
-    """Wait until the import ends, with a limit. If it failed, delete the repository and raise Invalid."""
+    """Wait until the import ends, at most ``migration_wait_seconds``.
+
+    If the import failed, delete the repository and raise Invalid.
+    """
     async for _ in polls(request.settings.migration_wait_seconds):
         async with request.db.read() as db:
             row = await import_rows.get(db, repository_id)

@@ -22,7 +22,7 @@ from ingot_repos.repositories.rules import deletions
 
 
 class RestartMigration(msgspec.Struct, kw_only=True):
-    """New credentials for the remote. Those of the import were erased when it ended."""
+    """New credentials for the remote. The former credentials were erased when the import ended."""
 
     auth_username: Secret = ""
     auth_password: Secret = ""
@@ -58,7 +58,10 @@ async def get_by_id(request: RepositoryRequest) -> Migration:
     tags=["repository"],
 )
 async def undo_migration(request: RepositoryRequest) -> None:
-    """Cancel an import and delete its repository with everything that came. Answers 409 if it is done."""
+    """Cancel an import and delete its repository with all imported data.
+
+    Answers 409 if the import is done, or if it was done once and is being repeated.
+    """
     row, sender = request.resource.row, await sender_of(request)
     async with request.db.transaction() as tx:
         await imports.give_up(tx, request.part(Jobs), row.id)
@@ -76,10 +79,10 @@ async def undo_migration(request: RepositoryRequest) -> None:
     status_code=202,
 )
 async def restart_migration(request: RepositoryRequest, data: RestartMigration) -> Migration:
-    """Restart a failed or cancelled import. Data that was fetched is kept.
+    """Restart a failed or cancelled import. Fetched data is kept.
 
-    Credentials are needed again, because they are erased when an import ends. A cancelled one has no table of
-    people any more.
+    Credentials are needed again, because they are erased when an import ends. The table of people is erased
+    when an import is cancelled, and cannot be restored. Answers 409 if the import is running or done.
     """
     sealed = seal_credentials(request.part(Seal), data.auth_username, data.auth_token or data.auth_password)
     async with request.db.transaction() as tx:
@@ -102,9 +105,10 @@ async def restart_migration(request: RepositoryRequest, data: RestartMigration) 
     tags=["repository"],
 )
 async def cancel_migration(request: RepositoryRequest) -> None:
-    """Cancel an import.
+    """Cancel an import. Answers 409 if it has ended.
 
-    The repository stays without commits until it is deleted or the import is restarted.
+    A repository that has its commits stays usable. Other repositories stay without commits until they are
+    deleted or the import is restarted.
     """
     async with request.db.transaction() as tx:
         await imports.cancel(tx, request.part(Jobs), request.resource.id)

@@ -1,4 +1,4 @@
-"""People of an import: their accounts, and the route that gives them what is theirs."""
+"""People of an import: their accounts, and the route that reassigns imported data to accounts."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MOST_AUDITED = 100
 
 
 class ReassignPeople(msgspec.Struct, kw_only=True):
-    """Logins here by logins at the source, as for a new import. ``people_csv`` is the same as CSV."""
+    """A table of people: local logins by logins at the source. `people_csv` is the same table as CSV."""
 
     people: People = {}
     people_csv: PeopleCsv = ""
@@ -32,11 +32,11 @@ class ReassignPeople(msgspec.Struct, kw_only=True):
     status_code=202,
 )
 async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> None:
-    """Give accounts what an import brought of people who had none: texts, reviews, releases and the like.
+    """Reassign imported data of people without an account, such as texts, reviews and releases, to accounts.
 
-    Only what the ghost has is moved, so a second call moves the rest. An account that cannot read the
-    repository becomes no assignee and no reviewer. Only site administrators name other accounts than their
-    own.
+    Only data of the ghost user is reassigned, so the request can be repeated with other people. An account
+    that cannot read the repository does not become an assignee or reviewer. Only site administrators can name
+    accounts other than their own.
     """
     request.acquire_slot()
     people = read_people(data.people, data.people_csv)
@@ -57,7 +57,7 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
 async def accounts_of(
     request: RepositoryRequest, people: dict[str, str], people_csv: str, *, map_logins: bool = False
 ) -> dict[str, int]:
-    """Return the accounts of a table of people. Raises Invalid, Denied."""
+    """Return the ids of the accounts in a table of people, by login at the source. Raises Invalid, Denied."""
     if map_logins and not request.principal.admin:
         raise Denied("only administrators map users by their logins")
     table = read_people(people, people_csv)
@@ -65,7 +65,7 @@ async def accounts_of(
 
 
 def audited_people(people: Mapping[str, object]) -> dict[str, Any]:
-    """Return the first people of a table, their number, and a digest of all of them."""
+    """Return fields for the audit log: the first people of a table, their number, and a digest of all people."""
     lines = sorted(f"{there} is {here}" for there, here in people.items())
     sha256 = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return {"people": lines[:MOST_AUDITED], "people_count": len(lines), "people_sha256": sha256}

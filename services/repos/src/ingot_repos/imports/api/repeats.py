@@ -20,7 +20,7 @@ from ingot_repos.remotes.rules.credentials import seal_credentials
 
 
 class RepeatMigration(msgspec.Struct, kw_only=True):
-    """Credentials for the remote, and how its people are mapped, as for a new import."""
+    """Credentials for the remote, and the mapping of its people. The fields are as for a new import."""
 
     auth_username: Secret = ""
     auth_password: Secret = ""
@@ -31,11 +31,12 @@ class RepeatMigration(msgspec.Struct, kw_only=True):
 
 
 class MigrationConflict(msgspec.Struct):
-    """An object that changed here and at the source since the last run. It stays as it is here.
+    """An object that changed here and at the source since the last run. The local object stays unchanged.
 
-    ``number`` is that of its issue or pull request, or 0. ``name`` is that of a label, milestone, release,
-    branch or tag. Comments and reviews have their ids at the source there. ``fields`` changed on both sides.
-    Of these, ``deleted`` says that it was deleted here, and ``number`` that another one has its number here.
+    `number` is the number of its issue or pull request, or 0. `name` is the name of a label, milestone,
+    release, branch or tag. For a comment or review it is the id at the source. `fields` lists the fields that
+    changed on both sides. Two values are special: `deleted` if the object was deleted here, and `number` if
+    another object has its number here.
     """
 
     kind: ConflictKind
@@ -52,11 +53,11 @@ class MigrationConflict(msgspec.Struct):
     status_code=202,
 )
 async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) -> Migration:
-    """Repeat an import that is done: it brings what is new at the source.
+    """Repeat an import that is done, to fetch changes at the source.
 
-    What changed here since then stays. What changed on both sides stays and is listed. Credentials are needed
-    again, because they are erased when an import ends. Answers 409 if the import is not done, and for mirrors
-    and archives.
+    Objects that changed only here stay. Objects that changed on both sides stay, and are listed as conflicts.
+    Credentials are needed again, because they are erased when an import ends. Answers 409 if the import is
+    not done, and for mirrors, archived repositories and imports of an uploaded archive.
     """
     request.acquire_slot()
     new = NewRepeat(
@@ -89,7 +90,7 @@ async def repeat_migration(request: RepositoryRequest, data: RepeatMigration) ->
     tags=["repository"],
 )
 async def list_conflicts(request: RepositoryRequest) -> Response[list[MigrationConflict]]:
-    """List what the last repeat of an import did not change, because it changed here, too."""
+    """List the conflicts of the last repeat of an import: objects that it did not change."""
     page = request.page()
     async with request.db.read() as db:
         rows, total = await sources.list_conflicts(db, request.resource.id, page)

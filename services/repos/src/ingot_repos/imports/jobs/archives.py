@@ -1,4 +1,4 @@
-"""Reads what repos stores out of an uploaded archive: bundles of git data, and objects of LFS."""
+"""Extraction of data that repos stores from an uploaded archive: bundles of git data, and LFS objects."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,13 +23,13 @@ _T = TypeVar("_T")
 
 
 class ArchiveUnpacker:
-    """Unpacks files of archives, under names of its own. Its methods raise RemoteFailed."""
+    """Extracts files from uploaded archives. Its methods raise RemoteFailed."""
 
     def __init__(self, storage: Storage, lfs: LfsObjects, *, lfs_enabled: bool) -> None:
         self._storage, self._lfs, self._lfs_enabled = storage, lfs, lfs_enabled
 
     async def unpack(self, archive: str, path: str) -> Path | None:
-        """Copy a bundle out of an archive, and return its path. Return None if there is none."""
+        """Copy a bundle out of an archive, and return its path. Return None if the archive lacks it."""
         from ingot_remotes.archives.archive import open_archive
 
         folder = self._storage.archive_folder(archive)
@@ -45,14 +45,14 @@ class ArchiveUnpacker:
         return await _in_thread(copy)
 
     async def check(self, path: Path) -> None:
-        """Check the objects of a repository that was fetched from a bundle: git itself does not."""
+        """Check the objects of a repository that was fetched from a bundle, because git does not check them."""
         try:
             await asyncio.to_thread(check_repository, path)
         except RepositoryDamaged:
             raise RemoteFailed("unsafe") from None
 
     async def store_lfs(self, repository: RepositoryRow, archive: str) -> None:
-        """Give the repository the LFS objects of an archive. Those that it has are skipped."""
+        """Copy the LFS objects of an archive into the repository. Existing objects are skipped."""
         from ingot_remotes.archives.archive import open_in_thread
 
         try:
@@ -81,7 +81,7 @@ class ArchiveUnpacker:
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Return the result of work on an archive. Raises RemoteFailed."""
+    """Run ``work`` on an archive in a thread, and return its result. Raises RemoteFailed."""
     from ingot_remotes.archives.layout import ArchiveInvalid
 
     try:

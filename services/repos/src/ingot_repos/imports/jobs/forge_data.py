@@ -1,6 +1,6 @@
 """Settings, releases with assets, and the wiki, fetched before an imported repository is announced.
 
-A killed job continues behind the last release and asset that were written.
+After a restart the job continues with the first release or asset that is not yet written.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class GitAddress(msgspec.Struct, frozen=True):
 
 
 class ForgeData:
-    """A fetcher of data that repos stores next to git."""
+    """Fetches the non-git data that repos stores."""
 
     def __init__(
         self,
@@ -102,15 +102,15 @@ class ForgeData:
                 await self._fetch_releases(row, remote, source, there)
 
     async def fetch_new_releases(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
-        """Fetch new releases and assets, and what changed in others. Raises RemoteFailed, SourceBusy."""
+        """Fetch new releases and assets, and changes of existing releases. Raises RemoteFailed, SourceBusy."""
         if "releases" in sources.kinds_of(source):
             async with self._opened(source, remote) as there:
                 await self._fetch_releases(row, remote, source, there, is_repeat=True)
 
     async def pull_heads(self, remote: RemoteRow, source: SourceRow) -> PullHeads:
-        """Return where git has the heads of pull requests. The offset of their numbers is stored once.
+        """Return the ref folder with the heads of pull requests, and the offset of their numbers.
 
-        Raises RemoteFailed, SourceBusy.
+        The offset is fetched once, and then stored. Raises RemoteFailed, SourceBusy.
         """
         offset = source.pull_offset
         if offset is None:
@@ -153,7 +153,7 @@ class ForgeData:
         *,
         is_repeat: bool = False,
     ) -> None:
-        """Fetch releases with their assets, page by page. A repeat merges those that are here."""
+        """Fetch releases with their assets, page by page. A repeat merges existing releases."""
         async with self._db.read() as db:
             bases = await sources.bases(db, row.id, "release")
         tags = set(await self._storage.call(row.id, list_refs, (TAGS,)))
@@ -209,9 +209,9 @@ class ForgeData:
         is_repeat: bool,
         unknown_before: datetime | None,
     ) -> "_AddedRelease | None":
-        """Add a release, or merge the one of its tag. Return None if it was deleted here.
+        """Add a release, or merge it with the local release of its tag. Return None if that was deleted.
 
-        ``unknown_before``: runs before this one kept no bases, and the first of them began then.
+        ``unknown_before`` is the start of the first run, if earlier runs recorded no bases; otherwise None.
         """
         conflicts, fields = list[str](), digests(columns)
         async with self._db.transaction() as tx:
@@ -248,9 +248,10 @@ class ForgeData:
         return None
 
     async def _fetch_assets(self, files: "_Files", there: Source, budget: "_Budget") -> None:
-        """Fetch new files, and those that were replaced at the source only.
+        """Fetch new files, and files that were replaced only at the source.
 
-        Each is recorded in the transaction that adds it. Those that the source does not give are left out.
+        Each file is recorded in the transaction that adds it. Files that the source does not serve are
+        skipped.
         """
         release, row = files.release, files.added.row
         async with self._db.read() as db:
@@ -287,9 +288,10 @@ class ForgeData:
         there: Source,
         budget: "_Budget",
     ) -> ReleaseBase:
-        """Fetch a file in place of the one here that the source replaced, and return the new base.
+        """Fetch a file, which replaces ``plan.replaced``, and return the new base.
 
-        Raises SourceFailed, RemoteFailed, and NotFound if the release or the replaced file was deleted.
+        If the source does not serve the file, return ``base``. Raises SourceFailed, RemoteFailed, and
+        NotFound if the release or the replaced file was deleted.
         """
         new_base = base
 
@@ -329,7 +331,10 @@ class ForgeData:
     async def _watched(
         self, repository_id: int, chunks: AsyncIterator[bytes], budget: "_Budget"
     ) -> AsyncIterator[bytes]:
-        """Yield the chunks while the import runs, within the limit of bytes."""
+        """Yield the chunks.
+
+        Raises RemoteFailed if the import was cancelled, SourceFailed above the limit of bytes.
+        """
         watched_at = time.monotonic()
         async for chunk in chunks:
             budget.take(len(chunk))
@@ -351,14 +356,14 @@ class ForgeData:
                 raise RemoteFailed("cancelled")
 
     async def wiki_address(self, remote: RemoteRow, source: SourceRow) -> GitAddress | None:
-        """Return the address of the wiki, which an archive may lack. Raises RemoteFailed."""
+        """Return the address of the wiki, or None if an archive has no wiki. Raises RemoteFailed."""
         if source.archive is not None:
             bundle = await self._archives.unpack(source.archive, WIKI_BUNDLE)
             return GitAddress(str(bundle)) if bundle is not None else None
         return GitAddress(remote.url.rstrip("/").removesuffix(".git") + ".wiki.git", remote.sealed)
 
     async def fetch_wiki(self, row: RepositoryRow, address: GitAddress) -> None:
-        """Fetch the repository of the wiki, if the source has one."""
+        """Fetch the git repository of the wiki, if the source has one. An existing wiki is not changed."""
         async with self._db.read() as db:
             existing = await wikis.get(db, row.id)
         if existing is not None and existing.state == RepositoryState.READY:
@@ -407,7 +412,7 @@ class ForgeData:
 
 
 class _AddedRelease(NamedTuple):
-    """A release that is here, and digests of what the source said of it."""
+    """A local release, digests of its fields at the source, and the fields that changed on both sides."""
 
     row: ReleaseRow
     fields: Mapping[str, str]
@@ -415,7 +420,7 @@ class _AddedRelease(NamedTuple):
 
 
 class _Files(NamedTuple):
-    """The files of a release. ``base`` is that of the last run."""
+    """The files of a release. ``base`` is the release at the last run."""
 
     repository: RepositoryRow
     added: _AddedRelease
@@ -436,7 +441,7 @@ def _with_file(base: ReleaseBase, key: str, asset: SourceAsset, file: FileBase) 
 
 
 def _columns(release: SourceRelease, tags: Collection[str]) -> dict[str, Any]:
-    """Return the columns of a release. Without a tag in git it is a draft. Raises SourceFailed."""
+    """Return the columns of a release. A release without a tag in git is a draft. Raises SourceFailed."""
     try:
         names.check_tag(release.tag_name)
     except Invalid:
@@ -453,7 +458,7 @@ def _columns(release: SourceRelease, tags: Collection[str]) -> dict[str, Any]:
 
 
 class _Budget:
-    """The bytes that the assets of one import may have together."""
+    """The limit in bytes for all assets of one import."""
 
     def __init__(self, left: int) -> None:
         self._left = left

@@ -67,9 +67,9 @@ class ImportJobs:
         return {imports.MIGRATE: self.run, imports.REPEAT: self.run}
 
     async def run(self, job: Job) -> None:
-        """Fetch the commits and make the repository ready.
+        """Fetch the commits and make the repository ready, or run a repeat.
 
-        If its files are in place already, an earlier worker has fetched them completely.
+        If the files of a new repository exist, an earlier worker has fetched them completely.
         """
         repository_id = int(job.key)
         async with self._db.transaction() as tx:
@@ -125,7 +125,7 @@ class ImportJobs:
     async def _repeat(
         self, job: Job, row: RepositoryRow, remote: RemoteRow, source: SourceRow | None
     ) -> None:
-        """Fetch what is new since the last run. The repository is in use."""
+        """Fetch changes since the last run into a repository that is in use."""
         payload = imports.Migrate(row.id)
         if await was_moved_to_shard(self._jobs, job, imports.REPEAT, row.shard, payload):
             return
@@ -143,13 +143,16 @@ class ImportJobs:
             await self._stop(job, row.id)
 
     async def _pause(self, job: Job, repository_id: int, seconds: float) -> None:
-        """Run the job again when the source allows it. This is no failed attempt."""
+        """Run the job again when the source allows it. This does not count as a failed attempt."""
         async with self._db.transaction() as tx:
             await sources.pause(tx, repository_id, seconds, "busy", failures=0)
             await self._jobs.finish(tx, job, again_at=now() + timedelta(seconds=seconds))
 
     async def _stop(self, job: Job, repository_id: int) -> None:
-        """End the job of a cancelled import. If the repository was deleted, delete its files."""
+        """End the job of a cancelled import; a restarted import runs again.
+
+        Delete files of a deleted repository.
+        """
         async with self._db.transaction() as tx:
             is_deleted = await repositories.get_unfiltered(tx, repository_id) is None
             await imports.stop(tx, self._jobs, job, repository_id)
@@ -178,10 +181,9 @@ class ImportJobs:
     ) -> None:
         """Fetch the default branch, then all refs, then LFS objects. A retry keeps fetched data.
 
-        ``pulls``: with the heads of pull requests, under their numbers here. ``archive`` is the name of the
-        archive that has everything, if there is one.
-
-        LFS objects that the remote lacks are recorded and are not an error.
+        ``pulls``: also fetch the heads of pull requests, under their local numbers. ``archive`` names the
+        archive that is read instead of the remote. LFS objects that the remote lacks are recorded and are not
+        an error.
         """
         path = await asyncio.to_thread(self._storage.import_staging, row.id, row.default_branch)
         address: RemoteAddress = remote

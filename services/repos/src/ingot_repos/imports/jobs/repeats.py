@@ -1,6 +1,6 @@
-"""Fetches what is new in git, the wiki and the releases since the last run of an import.
+"""Repeats of imports: they fetch changes of git, the wiki and the releases since the last run.
 
-The repository is in use. Its refs move like those of a push, and only where they did not move here.
+The repository is in use. Its refs move like with a push, except refs that also moved here.
 """
 
 import asyncio
@@ -44,7 +44,10 @@ class RepeatedImports:
         self._connector, self._lfs_fetches, self._forge_data = connector, lfs_fetches, forge_data
 
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow | None) -> None:
-        """Fetch refs with their commits, the wiki and releases. Raises RemoteFailed, SourceBusy."""
+        """Fetch refs with their commits. With a ``source``, also fetch the wiki and releases.
+
+        Raises RemoteFailed, SourceBusy.
+        """
         await self._require_writable(row.id)
         kinds = sources.kinds_of(source) if source is not None else []
         pulls = None
@@ -88,9 +91,9 @@ class RepeatedImports:
         kind: BaseKind,
         pulls: PullHeads | None,
     ) -> None:
-        """Fetch refs that moved at the remote, and move those here that did not move.
+        """Fetch refs that moved at the remote, and move the local refs that did not move.
 
-        ``files_id`` is the repository, or its wiki.
+        ``files_id`` is the id of the repository, or of its wiki.
         """
         repository_id, path = row.id, self._storage.path(files_id)
         await asyncio.to_thread(remove_old_temporary_files, path)
@@ -134,7 +137,7 @@ class RepeatedImports:
         theirs: Mapping[str, str],
         bases: Mapping[str, str],
     ) -> None:
-        """Move refs here to the fetched ones, and record what moved on both sides."""
+        """Move local refs to the fetched commits. Record refs that moved on both sides as conflicts."""
         path = self._storage.path(files_id)
         merged: MergedRefs = await self._storage.call(files_id, merge_refs, theirs, bases)
         await self._require_writable(repository_id)
@@ -170,7 +173,7 @@ class RepeatedImports:
 
 
 def _conflict(name: str, field: str, base_kind: BaseKind) -> ImportConflict:
-    """Return the conflict of a ref; the head of a pull request by its number."""
+    """Return the conflict of a ref. The head of a pull request is named by its number."""
     if name.startswith(PULLS):
         number = int(name.removeprefix(PULLS).removesuffix("/head"))
         return ImportConflict(kind="pull", number=number, name=name, fields=[field])

@@ -1,6 +1,6 @@
-"""Dry runs: the data that an import would bring, and its requests. Nothing is created.
+"""Dry runs: they count the data and the requests of an import, and create nothing.
 
-The source is asked for its counts and for the first page of each kind that names people.
+They request the counts of the source, and the first page of each kind that names people.
 """
 
 import asyncio
@@ -30,9 +30,10 @@ WITH_PEOPLE: tuple[Kind, ...] = ("issues", "pulls", "comments", "releases")
 
 
 class UnmappedAuthor(msgspec.Struct, frozen=True, kw_only=True):
-    """An author without an account here, by login and id at the source, with the number of ``objects``.
+    """An author without a local account, by login and id at the source.
 
-    Objects are issues, pull requests, reviews, comments, reactions and releases.
+    ``objects`` counts the author's issues, pull requests, reviews, comments, reactions and releases on the
+    first pages.
     """
 
     login: str
@@ -41,13 +42,13 @@ class UnmappedAuthor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """A dry run of an import.
+    """The result of a dry run of an import.
 
-    ``counts`` has all that the source counts, by kind, or null. ``requests`` are those to the source, about,
-    and ``seconds`` their time; null if the source does not count its objects. ``people`` are those on the
-    first page of each kind. ``unmapped`` are the names of those without an account here, at most 100.
-    ``unmapped_authors`` are those of them, and of a former source, who wrote most there, at most 100.
-    ``pull_offset`` is added to numbers of pull requests.
+    ``counts`` has the objects at the source by kind, or null. ``requests`` estimates the requests to the
+    source, and ``seconds`` their duration; null if the source does not count its objects. ``people`` is the
+    number of people on the first page of each kind. ``unmapped`` names people without a local account, at
+    most 100. ``unmapped_authors`` has the most active authors without a local account, at most 100. They may
+    be authors of a former source. ``pull_offset`` is added to numbers of pull requests.
     """
 
     service: str
@@ -63,7 +64,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 async def try_import(
     database: Database, opener: SourceOpener, new: NewSource, remote: RemoteUrl, *, importer_id: int
 ) -> ImportReport:
-    """Ask the source about an import. Raises Invalid if it does not answer as it should."""
+    """Return the report of a dry run. Raises Invalid if the source fails, or does not respond in time."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(SECONDS), opener.open_new(new.service, remote) as there:
@@ -118,7 +119,7 @@ async def _report(
 
 
 def _authors_of(value: Any) -> list[PersonKey]:
-    """Return the author of each object in a page, with those of reviews, comments and reactions."""
+    """Return the author of each object in a page, including nested reviews, comments and reactions."""
     if isinstance(value, list):
         return [author for one in value for author in _authors_of(one)]
     if not isinstance(value, msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Fields of forms that ask for data next to git."""
+"""Form fields that select non-git data to import."""
 
 from collections.abc import Collection, Mapping
 from typing import Literal
@@ -28,7 +28,7 @@ def new_source(
     map_logins: bool,
     people: dict[str, int],
 ) -> NewSource | None:
-    """Return the data next to git to import, or None without any. Raises Invalid."""
+    """Return the non-git data to import, or None if the form selects none. Raises Invalid."""
     kinds: set[str] = set()
     for name in (name for name in OF_A_FORGE if name in fields):
         if service not in SOURCES or name not in KINDS_OF_FIELDS:

@@ -1,7 +1,7 @@
-"""Files of texts: each gets a uuid and an address here, and links in the text lead there.
+"""Files of imported texts: each gets a uuid and a local URL, and links in the text lead to this URL.
 
-issues stores the files. The uuid follows from the text and the address at the source. So a page that is
-read twice names the same files. Links in code stay.
+issues stores the files. The uuid is computed from the text and the file's address at the source. So a page
+that is read twice has the same uuids. Links in code stay unchanged.
 """
 
 import re
@@ -21,13 +21,13 @@ _Text = TypeVar("_Text", bound=ImportedIssue | ImportedComment)
 
 
 class TextFiles:
-    """The files of the texts of one import. ``local_url`` is the page of the repository here."""
+    """The files of the texts of one import. ``local_url`` is the URL of the local repository."""
 
     def __init__(self, repository_id: int, local_url: str, links: FileLinks) -> None:
         self._repository_id, self._local_url, self._links = repository_id, local_url, links
 
     def localize(self, text: _Text) -> _Text:
-        """Return an object whose files have addresses here, with links to them."""
+        """Return the text with local URLs for its files, and with links to these URLs."""
         code = CodeRanges(text.body)
         owner = f"{self._repository_id} {type(text).__name__} {text.source_id}"
         files = {one.uuid: self._local(one, owner) for one in text.files[:MOST_FILES]}
@@ -60,7 +60,7 @@ class TextFiles:
         return [self.localize(one) for one in texts]
 
     def _local(self, file: ImportedFile, owner: str) -> ImportedFile:
-        """Return a file with its uuid and address here. ``owner`` tells texts with the same file apart."""
+        """Return a file with its uuid and local URL. ``owner`` distinguishes texts with the same file."""
         new = str(uuid.uuid5(_NAMESPACE, f"{owner} {file.address}"))
         local_url = f"{self._local_url}/attachments/{new}"
         original_url = file.original_url or file.address
@@ -68,7 +68,7 @@ class TextFiles:
 
 
 def without_files(page: ImportPage) -> ImportPage:
-    """Return a page whose links to files lead to the source."""
+    """Return the page without files. Links to files lead to the source again."""
     texts = {
         name: [_at_source(one) for one in getattr(page, name)] for name in ("issues", "pulls", "comments")
     }

@@ -1,8 +1,8 @@
 """Imports: a repository gets its row at once, and a job fetches its commits from a remote.
 
-The database has the address of the remote, and its sealed credentials until the import ends in any way. A
-failed or cancelled import can be restarted with new ones, and keeps fetched data. The API, the tables and the
-kind of the job call imports migrations.
+The database has the address of the remote. It also has the sealed credentials until the import is done, fails
+or is cancelled. A failed or cancelled import can be restarted with new credentials, and keeps fetched data.
+The API, the tables and the kind of the job call imports migrations.
 """
 
 from collections.abc import Collection
@@ -57,13 +57,13 @@ MARGIN = timedelta(hours=1)
 
 
 class Migrate(msgspec.Struct, frozen=True):
-    """The job that fetches the commits."""
+    """The payload of the job that fetches the commits."""
 
     repository_id: int
 
 
 class DiscardArchive(msgspec.Struct, frozen=True):
-    """The job that removes the folder of an archive: empty, because its key names the archive."""
+    """The empty payload of the job that removes the folder of an archive. The job's key names the archive."""
 
 
 class NewImport(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +84,12 @@ class NewImport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewSource(msgspec.Struct, frozen=True, kw_only=True):
-    """The data next to git that an import brings: its kinds, in the API of a service.
+    """The non-git data that an import copies, such as issues and releases: its kinds, and the service's API.
 
-    ``maps_people``: users of the source have the accounts with the same addresses. Otherwise only the account
-    that imports can be an author. ``map_logins``: or with the same logins. ``people`` has the accounts that
-    the form names, by lower-case logins at the source. They come before the others. ``archive`` is the name
-    of an uploaded archive, which is read in place of the source.
+    Authors get the account with the same e-mail address. Without ``maps_people``, only the importing account
+    can be an author. With ``map_logins``, an account with the same login is used, too. ``people`` has the
+    accounts that the form names, by lower-case login at the source. They take precedence. ``archive`` is the
+    name of an uploaded archive, which is read in place of the source.
     """
 
     service: str
@@ -101,7 +101,10 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRepeat(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked request to repeat an import, with the fields of ``NewSource``, by the user ``user_id``."""
+    """A checked request of the user ``user_id`` to repeat an import.
+
+    ``sealed`` has the credentials for the remote. The other fields are as in ``NewSource``.
+    """
 
     user_id: int
     sealed: bytes | None
@@ -183,9 +186,9 @@ async def complete(
     size: int,
     licenses: str,
 ) -> bool:
-    """Make the repository ready, announce it and end the job. Return False if it was cancelled.
+    """Make the repository ready, announce it and end the job. Return False if the import was cancelled.
 
-    If the import also brings data next to git, issues is told to read it. ``heads`` are those of pull
+    If the import has non-git data, it continues, and issues is notified. ``heads`` are the heads of pull
     requests.
     """
     source = await sources.get(tx, row.id)
@@ -236,9 +239,10 @@ async def complete(
 async def fail(
     tx: Tx, jobs: Jobs, job: Job, presenter: Presenter, repository_id: int, reason: Reason
 ) -> None:
-    """End the job with a reason, and announce it.
+    """End the import and its job with a reason, and announce the failure.
 
-    The failed repository stays until it is deleted or its import is restarted.
+    The repository is marked as failed, and stays until it is deleted or its import is restarted. After a
+    failed repeat it stays ready.
     """
     if await end(tx, repository_id, imports.UNENDED, ImportState.FAILED, reason):
         if not await _is_repeat(tx, repository_id):
@@ -252,7 +256,10 @@ async def fail(
 async def end(
     tx: Tx, repository_id: int, states: Collection[ImportState], state: ImportState, reason: Reason
 ) -> bool:
-    """End an import in one of ``states`` early, and erase its credentials. Return False in other states."""
+    """End an unfinished import that is in one of ``states``, and erase its credentials.
+
+    Return False if the import is in another state.
+    """
     if not await imports.change(tx, repository_id, states, state=state, reason=reason, finished_at=now()):
         return False
     await imports.change_remote(tx, repository_id, sealed=None)
@@ -309,7 +316,7 @@ async def _discard_archive_of(tx: Tx, jobs: Jobs, repository_id: int) -> None:
 
 
 async def give_up(tx: Tx, jobs: Jobs, repository_id: int) -> None:
-    """End an import whose repository is deleted. Raises Conflict if it is done, or was once."""
+    """Cancel an import whose repository is deleted. Raises Conflict if the import is or was done."""
     if await _is_repeat(tx, repository_id):
         raise Conflict("the migration was done once; cancel its repeat, or delete the repository instead")
     unfinished = (*imports.UNENDED, ImportState.FAILED, ImportState.CANCELLED)
@@ -328,9 +335,10 @@ async def restart(
     is_admin: bool,
     sealed: bytes | None,
 ) -> None:
-    """Restart a failed or cancelled import with new credentials. Raises Conflict if it runs or is done.
+    """Restart a failed or cancelled import with new credentials.
 
-    A repeat goes on as that of ``user_id``. Only site administrators keep the people that it maps.
+    A repeat continues as ``user_id``. Only site administrators keep its mapping of people. Raises Conflict if
+    the import runs or is done, or if the repository of a repeat is archived.
     """
     if not await imports.change(
         tx,
@@ -364,9 +372,9 @@ async def restart(
 
 
 async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None:
-    """Begin an import that is done once more: it brings what is new at the source.
+    """Begin to repeat an import that is done, to fetch changes at the source.
 
-    Raises Conflict if it is not done, or if its source cannot have anything new.
+    Raises Conflict if the import is not done, for mirrors, archived repositories and imports of an archive.
     """
     before, source = await imports.get(tx, row.id), await sources.get(tx, row.id)
     if row.mirror:
@@ -410,9 +418,9 @@ async def repeat(tx: Tx, jobs: Jobs, row: RepositoryRow, new: NewRepeat) -> None
 
 
 async def _next_since(tx: Tx, source: SourceRow) -> datetime | None:
-    """Return the time behind which a repeat reads changes: the beginning of the last run.
+    """Return the time after which a repeat reads changes: the start of the last run, minus a margin.
 
-    Objects with conflicts are reported by each run, so a run that had some is read again.
+    Objects with conflicts are reported by each run. So after a run with conflicts, the time does not advance.
     """
     if source.started_at is None or await sources.has_conflicts(tx, source.repository_id, BY_TIME):
         return source.since
@@ -422,7 +430,7 @@ async def _next_since(tx: Tx, source: SourceRow) -> datetime | None:
 async def complete_repeat(tx: Tx, jobs: Jobs, job: Job, presenter: Presenter, row: RepositoryRow) -> bool:
     """End the job that fetched new commits. Return False if the import was cancelled.
 
-    If the import also brings data next to git, issues is told to read it.
+    If the import has non-git data, it continues, and issues is notified. Otherwise it is done.
     """
     running = await imports.get(tx, row.id)
     if running is None or running.state != ImportState.RUNNING:
@@ -447,7 +455,7 @@ async def _is_repeat(tx: Tx, repository_id: int) -> bool:
 
 
 async def _is_fetched(tx: Tx, repository_id: int) -> bool:
-    """Return whether the commits are here, and only data next to git is missing."""
+    """Return whether all commits are fetched, and only non-git data is missing."""
     source = await sources.get(tx, repository_id)
     return source is not None and source.fetched
 

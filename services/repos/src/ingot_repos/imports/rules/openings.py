@@ -1,4 +1,4 @@
-"""Opening the API of a source with the credentials of an import."""
+"""Opens the source of an import: its API with the credentials of the import, or its archive."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ ARCHIVE = "archive.zip"
 
 
 class _Memories:
-    """The memories of imports. Those of the imports that were asked for last are kept."""
+    """The source memories of imports. The least recently used memory is evicted first."""
 
     def __init__(self) -> None:
         self._memories = OrderedDict[int, SourceMemory]()
@@ -44,7 +44,7 @@ class _Memories:
 
 
 class SourceOpener:
-    """Opens sources under the rules of egress, and archives of this shard."""
+    """Opens APIs of sources under the rules of egress, and archives of this shard."""
 
     def __init__(
         self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings, storage: Storage
@@ -62,11 +62,11 @@ class SourceOpener:
         return _family(source.service).file_links(self.address(source, remote))
 
     def heads(self, source: SourceRow) -> str:
-        """Return the folder of the heads of pull requests in the git repository of a source."""
+        """Return the ref folder that has the heads of pull requests at the source."""
         return _family(source.service).heads
 
     def costs(self, service: str) -> dict[Kind, float]:
-        """Return about how many requests an object of each kind takes at a source."""
+        """Return the estimated number of requests for one object, by kind."""
         return dict(_family(service).costs)
 
     @asynccontextmanager
@@ -101,7 +101,7 @@ class SourceOpener:
     ) -> AsyncIterator["SourceOrganization"]:
         """Open an organization of a site. Raises SourceFailed, Unreadable.
 
-        Steps of the import with an id share its memory.
+        All steps of the import ``import_id`` share one memory.
         """
         family, login = _family(service), open_credentials(self._seal, sealed)
         memory = SourceMemory() if import_id is None else self._of_organizations.of(import_id)
@@ -134,7 +134,7 @@ class SourceOpener:
 
 
 def _family(service: str) -> "Family":
-    """Return the family of a source. Its clients are imported on first use."""
+    """Return the family of a service. The clients of a family are imported on first use."""
     from ingot_remotes.forges.families import FAMILIES
 
     return FAMILIES[service]

@@ -1,7 +1,7 @@
-"""Reading what an import brings next to git, page by page, for issues.
+"""The non-git data of an import in pages, which issues requests one after another.
 
-repos keeps the state, the progress and the error of the import. The cursor names the next page; issues
-stores it with the rows of the last one.
+repos keeps the state, the progress and the error of the import. The cursor names the next page. issues stores
+the cursor with the rows of the previous page.
 """
 
 import asyncio
@@ -73,10 +73,11 @@ MOST_COUNTED_FILES = 1_000
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The place of a page: its ``number``, and its ``place`` as the source names it.
+    """The position of a page. ``kind`` is the index of its kind in the kinds of the import.
 
-    ``first`` is the id of the first object of the page before. ``done`` objects of the kind are read.
-    ``last_done`` are those of the kind before, on the first page.
+    ``number`` counts the pages of a kind from 1. ``place`` is the position as the source names it. ``first``
+    is the id of the first object of the previous page. ``done`` counts the objects of the kind on earlier
+    pages. ``last_done`` counts the objects of the previous kind; only on the first page.
     """
 
     kind: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -87,7 +88,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     last_done: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     def page_place(self) -> str:
-        """Return the place of the page. Cursors of earlier versions had only its number."""
+        """Return the position as the source names it. Cursors of earlier releases had only ``number``."""
         return self.place or (str(self.number) if self.number > 1 else "")
 
 
@@ -102,7 +103,11 @@ class SourcePages:
         self._file_failures = dict[tuple[int, str], int]()
 
     async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
-        """Return the page at the cursor, for people of this server. Raises BadRequest."""
+        """Return the page at the cursor, with local accounts. Raises BadRequest if the cursor is not valid.
+
+        The state of the page is ``ended`` if the import is not running, or if the cursor belongs to another
+        run. After the last page the import is completed.
+        """
         cursor = _cursor(request.cursor)
         async with self._db.read() as db:
             row = await imports.get(db, repository_id)
@@ -131,7 +136,10 @@ class SourcePages:
         return page if request.with_files else without_files(page)
 
     async def read_file(self, repository_id: int, request: ReadImportFile) -> ImportFile:
-        """Return the file at an address, under the rules for addresses of sources."""
+        """Fetch a file of a text from the source.
+
+        The state of the result is ``file``, ``wait`` (request it again later), ``absent`` or ``ended``.
+        """
         async with self._db.read() as db:
             row = await imports.get(db, repository_id)
             source = await store.get(db, repository_id)
@@ -155,9 +163,9 @@ class SourcePages:
         return ImportFile(state="file", content=content)
 
     async def _fail_file(self, source: SourceRow, address: str, reason: Reason) -> ImportFile:
-        """Pause before the next request for a file, or leave it at the source.
+        """Pause before the next request for a file. After ``MOST_FILE_FAILURES`` it is absent.
 
-        Only requests for this file count. A new process counts again.
+        Only requests for this file count. A new process starts to count again.
         """
         key = (source.repository_id, address)
         failures = self._file_failures.pop(key, 0) + 1
@@ -180,7 +188,7 @@ class SourcePages:
     async def _read(
         self, source: SourceRow, remote: RemoteRow, kinds: Sequence[Kind], cursor: Cursor
     ) -> ImportPage:
-        """Return a page of the source, or a pause. If the source fails, the import ends."""
+        """Return a page of the source, or a pause. If the source fails permanently, the import fails."""
         kind = kinds[cursor.kind]
         try:
             async with asyncio.timeout(PAGE_SECONDS), self._opener.open(source, remote) as there:
@@ -210,7 +218,7 @@ class SourcePages:
     async def _answer(
         self, source: SourceRow, remote: RemoteRow, page: SourcePage, cursor: str
     ) -> ImportPage:
-        """Return a page for issues, with people and references of this server."""
+        """Return a page for issues, with local accounts and references."""
         async with self._db.read() as db:
             row = await repositories.get_unfiltered(db, source.repository_id)
             rule = rule_of(source, importer_id=remote.user_id)
@@ -235,9 +243,10 @@ class SourcePages:
         )
 
     async def _with_merge_base(self, repository_id: int, pull: ImportedPull) -> ImportedPull:
-        """Return a pull request with its merge base, which some sources do not tell.
+        """Return a pull request with its merge base, which some sources do not return.
 
-        Without the commits here it is the base that the source names.
+        If git has no merge base, or the commits are missing here, it is the base commit that the source
+        names.
         """
         if pull.merge_base:
             return pull
@@ -248,7 +257,7 @@ class SourcePages:
         return msgspec.structs.replace(pull, merge_base=ancestor or pull.base_sha)
 
     async def _fail_later(self, source: SourceRow, reason: Reason) -> ImportPage:
-        """Pause before the next request, or fail after the last one."""
+        """Return a pause before the next request. After ``MOST_FAILURES`` failures, fail the import."""
         if source.failures >= MOST_FAILURES:
             return await self._fail(source.repository_id, reason)
         pause = min(2.0**source.failures, LONGEST_PAUSE)
@@ -271,7 +280,10 @@ class SourcePages:
         return ENDED
 
     async def _complete(self, repository_id: int, user_id: int, *, is_repeat: bool) -> ImportPage:
-        """End the import: switch issues on unless it was done before, and delete the credentials."""
+        """End the import and erase its credentials.
+
+        Unless this is a repeat, switch on issues and pull requests.
+        """
         async with self._db.transaction() as tx:
             before = await repositories.get_unfiltered(tx, repository_id)
             is_ended = before is not None and await imports.change(
@@ -296,7 +308,7 @@ class SourcePages:
 
 
 async def _read_file(there: Source, request: ReadImportFile) -> bytes:
-    """Return the bytes of a file. Raises SourceFailed, also above the limit, and SourceBusy."""
+    """Return the bytes of a file. Raises SourceBusy, and SourceFailed, also above ``request.max_bytes``."""
     content = bytearray()
     try:
         async with asyncio.timeout(PAGE_SECONDS), there.file(request.address) as (chunks, length):
@@ -319,7 +331,10 @@ def _cursor(text: str) -> Cursor:
 
 
 async def _count(source: Source, kinds: Sequence[Kind]) -> dict[str, Counts]:
-    """Return what the source says about the number of its objects. Raises SourceFailed, SourceBusy."""
+    """Return the number of objects at the source by kind, or None if the source does not return it.
+
+    Raises SourceFailed, SourceBusy.
+    """
     return {kind: Counts(0, await source.count(kind)) for kind in kinds}
 
 

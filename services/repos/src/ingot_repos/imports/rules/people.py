@@ -1,4 +1,4 @@
-"""Accounts of the people of a source: by a table, by their addresses, or by their logins."""
+"""Accounts for the people of a source, found by a table, by e-mail address, or by login."""
 
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
@@ -46,7 +46,7 @@ def rule_of(source: SourceRow, *, importer_id: int) -> MappingRule:
 
 
 async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, str]:
-    """Return the logins of accounts by the lower-case names of their people."""
+    """Return the logins of accounts by the lower-case logins of people at the source."""
     rows = {row.id: row.login for row in await accounts.list_by_ids(db, set(people.values()))}
     return {name.lower(): rows[one] for (_, name), one in people.items() if one in rows}
 
@@ -54,10 +54,11 @@ async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, 
 async def accounts_of(
     db: Executor, addresses: Mapping[PersonKey, str], rule: MappingRule
 ) -> dict[PersonKey, int]:
-    """Return the accounts of users of the source, by their keys.
+    """Return the ids of accounts by the keys of users of the source.
 
-    A source can claim any address. So only an administrator, who trusts it, lets it name other accounts than
-    that of the importer. The table of people comes first. Accounts of it that were deleted are ignored.
+    A source can claim any address. So without ``rule.maps_people``, which only administrators set, only the
+    account of the importer is returned. The table of people takes precedence. Deleted accounts in the table
+    are ignored.
     """
     by_email = await users_by_email(db, {address for address in addresses.values() if address})
     ids = {
@@ -77,9 +78,10 @@ async def accounts_of(
 
 
 async def reassign(tx: Tx, repository_id: int, people: Mapping[str, int]) -> None:
-    """Give accounts what the ghost has for people of the source, by their lower-case logins. issues follows.
+    """Reassign data of the ghost to accounts. ``people`` has their ids by lower-case login at the source.
 
-    What a person got before, by another call, stays: the ghost does not have it.
+    An event makes issues reassign its data, too. Data that an earlier call reassigned stays, because the
+    ghost does not have it.
     """
     rows = await releases.list_of_ghost(tx, repository_id)
     logins = {row.id: row.original_author.lower() for row in rows}
@@ -89,7 +91,7 @@ async def reassign(tx: Tx, repository_id: int, people: Mapping[str, int]) -> Non
 
 
 def read_people(table: Mapping[str, str], text: str) -> dict[str, str]:
-    """Return the table of a form: logins here by lower-case logins at the source. Raises Invalid."""
+    """Return the table of a form: local logins by lower-case logins at the source. Raises Invalid."""
     rows, reason = read_table(text)
     if reason:
         raise Invalid.field("people_csv", "format", reason)
@@ -115,9 +117,10 @@ def read_people(table: Mapping[str, str], text: str) -> dict[str, str]:
 async def find_people(
     database: Database, copies: AccountCopies, people: Mapping[str, str], principal: Principal
 ) -> dict[str, int]:
-    """Return the ids of the accounts of a table. Raises Invalid with the names of unknown ones, and Denied.
+    """Return the ids of the accounts in a table of people, by login at the source.
 
-    Only administrators map other people than themselves.
+    Raises Invalid with the names of unknown users. Raises Denied if a caller who is not an administrator
+    names another account.
     """
     if not principal.admin and any(one.lower() != principal.name.lower() for one in people.values()):
         raise Denied("only administrators map people to other accounts than their own")

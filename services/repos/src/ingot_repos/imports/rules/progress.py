@@ -9,7 +9,10 @@ from ingot_repos.imports.store import SourceRow, counts_of
 
 
 class Speed(msgspec.Struct, frozen=True, kw_only=True):
-    """``rate`` is in objects a minute since reading began or continued. None: it is not known yet."""
+    """The speed of an import. ``rate`` is in objects per minute since reading began or continued.
+
+    A value that is not known is None. ``remaining_seconds`` is also None after the end of the import.
+    """
 
     rate: int | None = None
     remaining_seconds: int | None = None

@@ -1,4 +1,4 @@
-"""Releases of an import that is repeated: what changed since the last run, here and at the source."""
+"""Releases in a repeated import: what changed since the last run, here and at the source."""
 
 import hashlib
 from collections import Counter
@@ -24,17 +24,20 @@ SHA256 = "sha256:"
 
 
 class FileBase(msgspec.Struct, frozen=True):
-    """A file at the last run: a digest of what the source said of it, and its uuid here, or none."""
+    """A file at the last run. ``source`` is a digest of its data at the source.
+
+    ``uuid`` is the id of the local file; empty if the file was deleted here.
+    """
 
     source: str
     uuid: str = ""
 
 
 class ReleaseBase(msgspec.Struct, frozen=True):
-    """Digests of a release at the last run by field, and its files.
+    """A release at the last run: digests of its fields, and its files.
 
-    ``assets`` has the names of all files, which earlier releases of Ingot read. ``files`` are by the keys of
-    ``keyed``. Imports of earlier releases have none.
+    ``assets`` has the names of all files, which earlier releases of Ingot read. ``files`` has the files by
+    the keys of ``keyed``. It is empty after imports of earlier releases of Ingot.
     """
 
     fields: dict[str, str] = {}
@@ -53,8 +56,8 @@ class MergedRelease(NamedTuple):
 class FilePlan(NamedTuple):
     """The work of a run on a file of the source.
 
-    ``is_new``: it is fetched, in place of ``replaced``. ``base`` is recorded without a request. Neither of
-    them stands for a file that is as it was, or that changed on both sides (``is_conflict``).
+    ``is_new``: fetch the file, and delete ``replaced``. ``base``: record it without a request.
+    ``is_conflict``: the file changed on both sides. Without any of these, the file is unchanged.
     """
 
     is_new: bool = False
@@ -76,9 +79,9 @@ def _digest(value: Any) -> str:
 
 
 def merge_release(row: ReleaseRow, theirs: Mapping[str, Any], base: ReleaseBase | None) -> MergedRelease:
-    """Compare a release here with the columns that the source now gives it.
+    """Merge a local release with its current columns at the source.
 
-    Without a base a difference counts as a change on both sides.
+    Without a base, a difference counts as a change on both sides.
     """
     ours = digests({names[0]: getattr(row, names[0]) for names in FIELDS.values()})
     fields = dict(base.fields) if base is not None else {}
@@ -97,17 +100,17 @@ def merge_release(row: ReleaseRow, theirs: Mapping[str, Any], base: ReleaseBase 
 
 
 def was_deleted(release: SourceRelease, imported_at: datetime) -> bool:
-    """Return whether a release that is not here came with an import that kept no bases.
+    """Return whether a release that is missing here was imported before, and then deleted.
 
-    It came if it was older than the import.
+    This is for imports that recorded no bases. A release older than such an import counts as imported.
     """
     return max(release.created_at, release.published_at or release.created_at) < imported_at
 
 
 def base_without_digests(release: SourceRelease, imported_at: datetime | None) -> ReleaseBase:
-    """Return the base of a release of an import that kept none: it has files older than the import.
+    """Return the base of a release whose import recorded none: the names of files older than the import.
 
-    ``imported_at`` is None for a release that is new.
+    ``imported_at`` is None for a release that is new. Its base is empty.
     """
     if imported_at is None:
         return ReleaseBase()
@@ -115,7 +118,7 @@ def base_without_digests(release: SourceRelease, imported_at: datetime | None) -
 
 
 def keyed(assets: Sequence[SourceAsset]) -> list[tuple[str, SourceAsset]]:
-    """Return files with keys: their names, and numbers behind equal names."""
+    """Return files with unique keys: the name, and ``name/2`` and so on for repeated names."""
     numbers, pairs = Counter[str](), list[tuple[str, SourceAsset]]()
     for asset in assets:
         numbers[asset.name] += 1
@@ -132,9 +135,9 @@ def source_digest(asset: SourceAsset) -> str:
 def plan_file(
     key: str, asset: SourceAsset, base: ReleaseBase, here: Collection[AssetRow], *, is_repeat: bool
 ) -> FilePlan:
-    """Compare a file of the source with the last run and with the files of the release here.
+    """Compare a file of the source with the last run and with the files of the local release.
 
-    A file that was replaced at the source comes, unless it was renamed or deleted here.
+    A file that was replaced at the source is fetched. It is a conflict if it was renamed or deleted here.
     """
     old, new = base.files.get(key), source_digest(asset)
     if old is not None and old.source == new:
@@ -155,7 +158,10 @@ def plan_file(
 
 
 def _plan_without_base(asset: SourceAsset, new: str, twins: Sequence[AssetRow]) -> FilePlan:
-    """Plan for a file of a run that kept names alone. A difference counts as a change on both sides."""
+    """Return the plan for a file of an earlier run that recorded only names.
+
+    A difference counts as a change on both sides.
+    """
     if not twins:
         return FilePlan(base=FileBase(new))  # it was deleted here
     same = [one for one in twins if asset.size in (None, one.size) and _may_equal(asset, one)]
@@ -163,5 +169,5 @@ def _plan_without_base(asset: SourceAsset, new: str, twins: Sequence[AssetRow]) 
 
 
 def _may_equal(asset: SourceAsset, row: AssetRow) -> bool:
-    """Return whether a file here has the digest of the source, if that tells one."""
+    """Return False if the source returns a SHA-256 that differs from the local file, otherwise True."""
     return not asset.version.startswith(SHA256) or asset.version == SHA256 + row.sha256

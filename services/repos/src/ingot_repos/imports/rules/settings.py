@@ -1,4 +1,4 @@
-"""Settings and protection rules of a source, as they are here. What is not valid here is left out."""
+"""Settings and protection rules of a source. Values that are not valid in Ingot are omitted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ FILE_PATTERNS = ("protected_file_patterns", "unprotected_file_patterns")
 
 
 async def save_settings(tx: Tx, row: RepositoryRow, settings: SourceSettings) -> None:
-    """Store settings. A description that the repository has already stays."""
+    """Store settings. An existing description stays."""
     valid = [name for name in settings.topics if topics.is_topic(name)]
     await topics.replace_topics(tx, row.id, valid[: topics.MOST])
     columns: dict[str, Any] = {
@@ -92,7 +92,7 @@ def _is_pattern(pattern: str) -> bool:
 
 
 def _valid_fields(rule: SourceBranchRule) -> dict[str, Any]:
-    """Return the fields of a rule. Patterns that Ingot does not have are missing, the others stay."""
+    """Return the fields of a rule, without patterns that are not valid in Ingot."""
     fields = dict(rule.fields)
     fields["status_check_contexts"] = [one for one in fields["status_check_contexts"] if _is_pattern(one)]
     for name in FILE_PATTERNS:
