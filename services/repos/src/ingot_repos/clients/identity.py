@@ -98,7 +98,7 @@ class HttpIdentity:
     ) -> list[Team]:
         """Return teams of an organization, the owners first, then by name.
 
-        Selects teams by name or ids. With ``everywhere``, selects the teams that have all repositories.
+        ``name`` or ``ids`` selects teams. ``everywhere`` selects the teams that have all repositories.
         """
         query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])

@@ -1,7 +1,7 @@
 """Parsing of issue templates and of the issue configuration of a repository.
 
-The files are YAML from any user. Aliases, tags, deep nesting and too many parts are rejected before any
-object is built.
+These files are YAML from users, so they are not trusted. Aliases, tags, deep nesting and too many parts are
+rejected before any object is built.
 """
 
 import re

@@ -49,7 +49,10 @@ class RemoteRow(TypedRow):
 
 
 class ImportRow(TypedRow):
-    """An import, the URL of its remote, and the last LFS error. ``sync_reason`` is the error of a mirror."""
+    """An import, the URL of its remote, and the last LFS error.
+
+    ``sync_reason`` is the error of the last sync of a mirror; None for other repositories.
+    """
 
     repository_id: int
     state: ImportState

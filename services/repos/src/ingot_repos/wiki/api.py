@@ -145,7 +145,10 @@ async def get_page(
     page_name: str,  # noqa: ARG001 - it is decoded
     ref: str = "",
 ) -> WikiPage:
-    """Get a page with its content, and the sidebar and footer of the wiki. `ref` is a commit or branch."""
+    """Get a page with its content at `ref`, a commit or branch, by default the default branch.
+
+    The sidebar and the footer are always read from the default branch.
+    """
     return await _shown(request, _address(request), named_or_default(request, ref))
 
 

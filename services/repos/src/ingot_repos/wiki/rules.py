@@ -26,8 +26,9 @@ class PageEditor:
     ) -> str:
         """Change content and title of a page and return its current address.
 
-        An empty ``title`` keeps the title, None keeps the content. ``expected`` is the latest commit of the
-        page that the caller has read. Raises BadRequest, and Conflict if the page has a later commit.
+        An empty ``title`` keeps the title. ``content`` None keeps the content. ``expected`` is the latest
+        commit of the page that the caller has read, or empty. Raises BadRequest, and Conflict if the page has
+        a later commit.
         """
         if expected and page.latest.oid != expected.lower():
             raise Conflict("the page was changed in the meantime")

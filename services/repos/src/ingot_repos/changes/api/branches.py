@@ -34,7 +34,10 @@ class RenameBranch(msgspec.Struct, kw_only=True):
 
 
 class UpdateBranch(msgspec.Struct, kw_only=True):
-    """A move of a branch. With `old_commit_id` the branch must be at that commit."""
+    """A move of a branch. With `old_commit_id` the branch must be at that commit.
+
+    Without `force`, the new commit must contain the current commit of the branch.
+    """
 
     new_commit_id: Sha
     old_commit_id: Sha = ""

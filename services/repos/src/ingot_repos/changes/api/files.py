@@ -51,9 +51,10 @@ class CommitDates(msgspec.Struct, kw_only=True):
 
 
 class CommitOptions(msgspec.Struct, kw_only=True):
-    """Options of a commit. `new_branch` is created for the commit.
+    """Options of a commit. It is added to `branch`, by default to the default branch.
 
-    With `force_push`, an existing branch `new_branch` is overwritten.
+    With `new_branch`, this branch is created for the commit. With `force_push`, an existing branch
+    `new_branch` is overwritten. `signoff` adds a line `Signed-off-by` of the committer to the message.
     """
 
     message: Text = ""

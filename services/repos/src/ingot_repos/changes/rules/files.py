@@ -115,7 +115,10 @@ class FileEditor:
 
 
 def _people(request: CommitRequest, actor: AccountRow) -> tuple[Person, Person]:
-    """Return author and committer of a commit. If only one is given, it is used for both."""
+    """Return author and committer of a commit.
+
+    If only one of them is given, both get its name and address. Without any, both are the caller.
+    """
     caller = person(actor)
     author, committer = request.author, request.committer
     if not (author.name or author.email):

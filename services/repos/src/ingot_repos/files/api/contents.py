@@ -287,7 +287,7 @@ async def _open(
 
 
 async def _read_start(chunks: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
-    """Return the first bytes of an archive, and True if they are all.
+    """Return the first bytes of an archive, and True if they are the whole archive.
 
     Raises TooLarge if git exceeds a limit of time, memory or depth.
     """

@@ -174,7 +174,7 @@ async def get_blob(request: RepositoryRequest, sha: str) -> GitBlob:
     tags=["repository"],
 )
 async def list_refs(request: RepositoryRequest) -> Response[list[Reference]]:
-    """List refs by name. Without a requested page, all refs are returned unless they are too many."""
+    """List refs by name. Without `page` and `limit`, at most 10,000 refs are returned."""
     return await _refs(request, "refs/")
 
 

@@ -65,7 +65,7 @@ async def accounts_of(
 
 
 def audited_people(people: Mapping[str, object]) -> dict[str, Any]:
-    """Return fields for the audit log: the first people of a table, their number, and a digest of all people."""
+    """Return fields for the audit log: the first people of a table, the number of all, and their digest."""
     lines = sorted(f"{there} is {here}" for there, here in people.items())
     sha256 = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return {"people": lines[:MOST_AUDITED], "people_count": len(lines), "people_sha256": sha256}

@@ -45,7 +45,7 @@ class ArchiveUnpacker:
         return await _in_thread(copy)
 
     async def check(self, path: Path) -> None:
-        """Check the objects of a repository that was fetched from a bundle, because git does not check them."""
+        """Check the objects of a repository that was fetched from a bundle. Git does not check them."""
         try:
             await asyncio.to_thread(check_repository, path)
         except RepositoryDamaged:

@@ -92,7 +92,10 @@ class ForgeData:
         self._public_url = public_url
 
     async def fetch(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
-        """Fetch what the import asks for. Raises RemoteFailed, SourceBusy."""
+        """Fetch the settings, and the wiki and releases if the import includes them.
+
+        Raises RemoteFailed, SourceBusy.
+        """
         kinds = sources.kinds_of(source)
         if "wiki" in kinds and (address := await self.wiki_address(remote, source)) is not None:
             await self.fetch_wiki(row, address)
@@ -102,7 +105,10 @@ class ForgeData:
                 await self._fetch_releases(row, remote, source, there)
 
     async def fetch_new_releases(self, row: RepositoryRow, remote: RemoteRow, source: SourceRow) -> None:
-        """Fetch new releases and assets, and changes of existing releases. Raises RemoteFailed, SourceBusy."""
+        """Fetch new releases and assets, and changes of existing releases.
+
+        Raises RemoteFailed, SourceBusy.
+        """
         if "releases" in sources.kinds_of(source):
             async with self._opened(source, remote) as there:
                 await self._fetch_releases(row, remote, source, there, is_repeat=True)

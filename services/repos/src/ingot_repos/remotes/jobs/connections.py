@@ -103,7 +103,8 @@ class RemoteConnector:
     ) -> _T:
         """Return the result of ``work``. Raises RemoteFailed.
 
-        ``work`` is cancelled when it is no longer needed, or when the remote sends nothing for too long.
+        ``work`` is cancelled when ``is_needed`` returns False, or when the remote sends nothing for
+        ``remote_idle_seconds``.
         """
         task = asyncio.create_task(work)
         pause = min(WATCH_SECONDS, self._settings.remote_idle_seconds / 2)
@@ -125,7 +126,11 @@ class RemoteConnector:
 
 
 def default_branch_of(remote_refs: RemoteRefs) -> str | None:
-    """Return the default branch of a remote; guess it if HEAD names none. None without branches."""
+    """Return the default branch of a remote, or None without branches.
+
+    If HEAD names none, it is ``main``, ``master`` or any other branch. Branches with too long names are
+    ignored.
+    """
     names = [name.removeprefix(BRANCHES) for name in remote_refs.refs if name.startswith(BRANCHES)]
     fitting = [name for name in names if len(name) <= LONGEST_BRANCH]
     likely = [name for name in (remote_refs.head, "main", "master") if name in fitting]

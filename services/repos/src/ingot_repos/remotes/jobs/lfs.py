@@ -60,12 +60,12 @@ class LfsFetches:
         *,
         new_in: str = "",
     ) -> list[str]:
-        """Give the repository all LFS objects of its history. Return up to ``MOST_NAMED`` missing oids.
+        """Fetch all LFS objects of the history of a repository. Return up to ``MOST_NAMED`` missing oids.
 
         ``path`` has the git data. ``new_in`` is a prefix of refs: only objects of these refs are fetched that
-        branches and tags do not have. Objects that the repository has are skipped. Objects that the remote
-        lacks or sends damaged are skipped and returned. Other failures raise RemoteFailed; objects that were
-        already fetched are kept.
+        branches and tags do not have. Existing objects are skipped. Objects that the remote lacks or sends
+        damaged are missing. Other failures raise RemoteFailed; objects that were already fetched are kept. If
+        objects are larger than the limit, RemoteFailed is raised after the other objects are fetched.
         """
         from ingot_remotes.connections.lfs import MOST_OBJECTS, LfsRemoteFailed, open_lfs_remote
 

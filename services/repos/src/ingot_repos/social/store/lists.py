@@ -20,7 +20,10 @@ def _related(relation: Relation, *conditions: ColumnElement[bool]) -> Repository
 async def list_related(
     db: Executor, viewer: Viewer, relation: Relation, user_id: int, page: Slice, *, public_only: bool
 ) -> RepositoryPage:
-    """List visible repositories that ``user_id`` starred or watches."""
+    """List visible repositories that ``user_id`` starred or watches, the newest repository first.
+
+    ``public_only`` omits private repositories.
+    """
     related = _PUBLIC_RELATED if public_only else _RELATED
     return await related[relation].read(db, viewer, page, user_id=user_id)
 
