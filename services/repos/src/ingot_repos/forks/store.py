@@ -26,7 +26,10 @@ class _LinkRow(TypedRow):
 
 
 async def list_network(db: Executor, repository_id: int) -> set[int]:
-    """Return the ids of a repository, its parents and all forks. Forks of a deleted parent are included."""
+    """Return the ids of all repositories that are related to a repository by forks, including its own id.
+
+    Forks of a deleted parent are included.
+    """
     visited, frontier = set[int](), {repository_id}
     members = set[int]()
     while frontier:
@@ -41,7 +44,7 @@ async def list_network(db: Executor, repository_id: int) -> set[int]:
 
 
 async def list_of_owner(db: Executor, network: set[int], owner_id: int) -> list[int]:
-    """Return the repositories of an account in a network."""
+    """Return the ids of repositories of an account in a network."""
     statement = select(repository.c.id).where(repository.c.owner_id == owner_id, repository.c.id.in_(network))
     return list((await db.execute(statement.order_by(repository.c.id))).scalars())
 

@@ -118,7 +118,8 @@ async def list_commits(
     """List the history of a branch, tag or commit, latest first.
 
     With `path`, list only commits that change it. `not` names a branch, tag or commit whose history is
-    excluded. `author` is a part of the author's name or address. Long texts are shortened.
+    excluded. `author` is a part of the author's name or address. Long texts are shortened. Answers 409 if the
+    repository is empty, and 404 if no commit changed `path`.
     """
     repository, page = request.resource, request.page()
     history_filter = HistoryFilter(

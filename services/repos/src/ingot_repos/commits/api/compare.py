@@ -68,8 +68,9 @@ async def compare_refs_of(
 ) -> Response[Any]:
     """Compare `<base>...<head>` from the merge base, or `<base>..<head>` directly.
 
-    Each is a branch, a tag or a commit. The head of a fork is `<owner>:<branch>`. `output` requests the
-    changes as `diff` or `patch`.
+    Each is a branch, a tag or a commit. The head in another repository of the fork network is
+    `<owner>:<branch>` or `<owner>/<name>:<branch>`. Without `page` and `limit`, at most 250 commits are
+    listed. `output` requests the changes as `diff` or `patch`.
 
     With `page`, a diff has the changes of one page of files, and `X-Total-Count` counts all changed files.
     `whitespace` ignores changes in white space: `ignore-all` all, `ignore-change` changes in its amount,

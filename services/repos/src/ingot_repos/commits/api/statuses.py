@@ -96,7 +96,10 @@ async def list_statuses(
     sort: Sort = "recentupdate",
     only: Only = "",
 ) -> Response[list[CommitStatus]]:
-    """List the statuses of a commit, latest first."""
+    """List the statuses of a commit, by default latest first.
+
+    The values `oldest`, `leastupdate` and `leastindex` of `sort` list the oldest first.
+    """
     return await _page(request, request.rest_of_path(6), sort, only)
 
 
@@ -126,9 +129,10 @@ async def combined_status(request: RepositoryRequest, ref: str) -> Response[Comb
 async def statuses_of_ref(
     request: RepositoryRequest, ref: str, sort: Sort = "recentupdate", only: Only = ""
 ) -> Response[list[CommitStatus] | CombinedStatus]:
-    """List the statuses of a commit, latest first, if the query has `page`, `limit`, `sort` or `state`.
+    """List the statuses of a commit, if the query has `page`, `limit`, `sort` or `state`.
 
-    Otherwise a setting decides between this list and the combined status.
+    By default the latest status comes first. Without these parameters, a setting of the server decides
+    between this list and the combined status.
     """
     return await _list_or_combined(request, ref, sort, only)
 

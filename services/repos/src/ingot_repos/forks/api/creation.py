@@ -26,7 +26,10 @@ from ingot_repos.repositories.rules.creation import record_owner
 
 
 class CreateForkOption(msgspec.Struct, kw_only=True):
-    """A request for a fork. Without `organization`, the caller owns the fork."""
+    """A request for a fork. Without `organization`, the caller owns the fork.
+
+    `name` defaults to the name of the repository.
+    """
 
     organization: Name | None = None
     name: Name | None = None
@@ -42,8 +45,8 @@ class CreateForkOption(msgspec.Struct, kw_only=True):
 async def create_fork(request: RepositoryRequest, data: CreateForkOption) -> Repository:
     """Fork a repository.
 
-    The response waits for the copy for some seconds. If the copy takes longer, it continues after the
-    response.
+    The response waits some seconds for the copy. A slower copy continues after the response. Answers 409 if
+    the new owner already has a fork or a repository with this name, or if the commits cannot be read.
     """
     await require_unblocked(request)
     access.require_unrestricted(request.principal)

@@ -38,8 +38,8 @@ NONE_WAITS = "no request for a new parent waits for an answer"
 class ReparentRepoOption(msgspec.Struct, kw_only=True):
     """A request for a new parent. `new_owner` owns the new parent.
 
-    The parent is the repository of that owner in the same network. If there are several, it is the repository
-    with the same name.
+    The parent is the repository of that owner in the same network of forks. If there are several, it is the
+    repository with the same name.
     """
 
     new_owner: Name

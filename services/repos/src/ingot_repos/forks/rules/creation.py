@@ -101,7 +101,10 @@ async def is_allowed(db: Database, identity: HttpIdentity, fork_job: Fork) -> bo
 async def complete(
     tx: Tx, jobs: Jobs, job: Job, fork_job: Fork, presenter: Presenter, *, tips: dict[str, str], size: int
 ) -> bool:
-    """Mark the fork as ready, count and announce it, and end the job. Return False if it was deleted."""
+    """Mark the fork as ready, count and announce it, and end the job.
+
+    Return False if the fork was deleted.
+    """
     parent = await repositories.get_unfiltered(tx, fork_job.parent_id)
     values: dict[str, Any] = {"state": RepositoryState.READY, "empty": not tips, "size": size}
     if parent is not None and is_hidden(parent):

@@ -51,9 +51,9 @@ class Batch(msgspec.Struct):
 
 
 class Action(msgspec.Struct):
-    """A request that the client has to make, with these headers until ``expires_at``.
+    """A request that the client has to make. Its ``header`` is valid until ``expires_at``.
 
-    Both are omitted for anonymous callers.
+    Both are omitted if the caller has no credential.
     """
 
     href: str

@@ -123,7 +123,8 @@ class LfsObjects:
         """Store an object and link it to the repository. Opens its own transactions.
 
         If the object exists, the bytes are still read to the end: they prove that the sender has them. Raises
-        BadRequest, Invalid, TooLarge, InsufficientStorage.
+        BadRequest, Invalid, TooLarge, InsufficientStorage, and Unavailable if the object was deleted in
+        between.
         """
         if size > self.limits.max_object_bytes:
             raise TooLarge(f"an object may have at most {self.limits.max_object_bytes} bytes")
@@ -166,9 +167,9 @@ class LfsObjects:
     ) -> None:
         """Unlink objects to which no commit has pointed for ``grace``.
 
-        ``pointers`` are all pointers in its commits. The grace period keeps objects of a branch that is
-        pushed again. Nothing is unlinked if refs moved while ``pointers`` were read. A push marks its objects
-        as needed before its refs move; otherwise it is rejected (`mark_needed`).
+        ``pointers`` are all pointers in commits of the repository. The grace period keeps objects of a branch
+        that is pushed again. Nothing is unlinked if refs moved while ``pointers`` were read. A push marks its
+        objects as needed before its refs move; otherwise it is rejected (`mark_needed`).
         """
         began = now()
         needed = {pointer.oid async for some in pointers for pointer in some}

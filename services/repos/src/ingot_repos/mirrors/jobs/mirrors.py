@@ -57,7 +57,10 @@ class MirrorJobs:
         return {schedule.SYNC: self.sync}
 
     async def sync(self, job: Job) -> None:
-        """Set the refs of a mirror to the refs of its remote, and announce the changes."""
+        """Set the refs of a mirror to the refs of its remote, and announce the changes.
+
+        An archived mirror is not fetched. A failure is recorded, and the next sync is scheduled.
+        """
         started = now()
         repository_id = int(job.key)
         async with self._db.read() as db:
