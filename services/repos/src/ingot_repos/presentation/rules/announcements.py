@@ -33,9 +33,9 @@ async def announce_edit(
     *,
     parent: Repository | None = None,
 ) -> RepositoryRow:
-    """Announce the difference from ``before`` and return the current row. Raises Conflict.
+    """Announce a change of a repository, and return its current row. Raises Conflict.
 
-    ``parent`` is the new parent, if it changed.
+    ``before`` is the row before the change. ``parent`` is the new parent, if the parent changed.
     """
     edited = await current_row(tx, before.id)
     former = f"{before.owner_login}/{before.name}"

@@ -170,7 +170,10 @@ class Presenter:
         verification: Verification | None = None,
         **paths: list[str],
     ) -> Commit:
-        """Return a commit of the repository ``full_name``. ``logins`` maps email addresses to accounts."""
+        """Return a commit of the repository ``full_name``.
+
+        ``logins`` has logins by lower-case e-mail address.
+        """
         return Commit(
             id=info.oid,
             message=info.message,
@@ -251,7 +254,7 @@ def history_commit(
     changes: CommitFiles | None,
     verification: Verification | None,
 ) -> HistoryCommit:
-    """Return a commit of a pull request. ``logins`` maps email addresses to accounts."""
+    """Return a commit of a pull request. ``logins`` has logins by lower-case e-mail address."""
     return HistoryCommit(
         sha=info.oid,
         tree=info.tree,

@@ -152,7 +152,7 @@ async def list_rules(request: RepositoryRequest) -> list[BranchProtection]:
     status_code=201,
 )
 async def create_rule(request: RepositoryRequest, data: CreateBranchProtection) -> BranchProtection:
-    """Protect a branch, or all branches that match a pattern."""
+    """Protect a branch, or all branches that match a pattern. Answers 403 if the rule already exists."""
     repository = writable(request)
     name = check_pattern(data.rule_name or data.branch_name, "rule_name")
     if name == "priority":

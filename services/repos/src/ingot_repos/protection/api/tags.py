@@ -68,7 +68,7 @@ async def list_rules(request: RepositoryRequest) -> list[TagProtection]:
     status_code=201,
 )
 async def create_rule(request: RepositoryRequest, data: CreateTagProtection) -> TagProtection:
-    """Protect all tags that match a pattern."""
+    """Protect all tags that match a pattern. Answers 403 if the rule already exists."""
     repository = writable(request)
     pattern = check_pattern(data.name_pattern, "name_pattern")
     users = await user_ids(request, "whitelist_usernames", data.whitelist_usernames)

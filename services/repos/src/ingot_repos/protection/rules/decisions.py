@@ -72,7 +72,11 @@ class Rules(msgspec.Struct, frozen=True):
         return next((row for row in self.branches if globs.matches(row.rule_name, name)), None)
 
     def may_push(self, actor: Actor, name: str, tip: str) -> bool:
-        """Return whether ``actor`` may push any commits and files to a branch whose tip is ``tip``."""
+        """Return whether ``actor`` may push to a branch whose tip is ``tip``.
+
+        A permission to change only unprotected files does not count. Rules about signatures and protected
+        files are ignored, because they depend on the pushed commits.
+        """
         row = self.of_branch(name)
         if row is not None and _refusal_of_push(read_rule(row), actor):
             return False

@@ -64,7 +64,7 @@ async def _with_access(
 ) -> list[int]:
     """Return the accounts that may read the repository, or write to it with ``writes``.
 
-    Restricted users read nothing because it is public: only what they were given counts.
+    A public repository gives no read access to restricted users.
     """
     if not ids:
         return []

@@ -42,9 +42,11 @@ LONGEST_COMPARE = 120.0
 async def compare_branch(
     request: RepositoryRequest, repository_id: int, data: Compare, unattended: bool = False
 ) -> Comparison:
-    """Compare a branch, which may be in a fork, with a base branch. The caller must be able to read both.
+    """Compare a branch, which may be in a fork, with a base branch.
 
-    With ``unattended``, issues does not act for a user, so access is not checked.
+    The caller must be able to read the base repository. If the caller cannot read the fork, the commits that
+    the base repository keeps for the pull request are compared. With ``unattended``, issues does not act for
+    a user, so access is not checked.
     """
     head = Head(
         repository_id=data.head_repository_id,

@@ -291,7 +291,10 @@ async def _changed_files(
 
 
 async def enter(request: RepositoryRequest, repository_id: int, unattended: bool) -> ResolvedRepository:
-    """Return a repository that the caller may read and whose files are on this shard. Raises NotFound."""
+    """Return a repository that the caller may read and whose files are on this shard.
+
+    With ``unattended``, access is not checked. Raises NotFound, and the errors of ``require_on_disk``.
+    """
     resolve_repository = resolve_for_peer if unattended else resolve_by_id
     repository = await resolve_repository(request, repository_id)
     require_on_disk(request, repository)

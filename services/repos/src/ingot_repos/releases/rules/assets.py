@@ -57,9 +57,9 @@ class AssetEditor:
     ) -> AssetRow:
         """Store a file and add it to a release. Opens its own transactions.
 
-        ``created_at`` is now by default. ``before`` is called in the transaction that adds the file, and
-        deletes ``replaced`` others. Raises Invalid, TooLarge and BadRequest, and NotFound if the release was
-        deleted during the upload.
+        ``created_at`` is now by default. ``before`` is called in the transaction that adds the file. It must
+        delete ``replaced`` other files. Raises Invalid, TooLarge and BadRequest, and NotFound if the release
+        was deleted during the upload.
         """
         check_file_name(name, self._limits)
         async with self._db.read() as db:

@@ -133,7 +133,7 @@ class ReleaseEditor:
     async def announce(
         self, tx: Tx, action: Literal["published", "updated", "deleted"], row: ReleaseRow, sender: User
     ) -> None:
-        """Announce a change of a release, unless it is a draft, and count the releases."""
+        """Announce a change of a release that is or was published, and count the published releases."""
         await releases.count_published(tx, row.repository_id)
         repository = await current_row(tx, row.repository_id)
         assets = (await release_assets.list_of_releases(tx, [row.id])).get(row.id, [])

@@ -17,7 +17,7 @@ _ASSET_FIELDS = field_copier(AssetRow, Attachment, without=("created_at",))
 def release_view(
     presenter: Presenter, full_name: str, row: ReleaseRow, assets: Sequence[AssetRow]
 ) -> Release:
-    """Return a release of the repository ``full_name`` with all of its assets."""
+    """Return a release of the repository ``full_name`` with these assets."""
     page, api = f"{presenter.root}{full_name}", f"{presenter.root}api/v1/repos/{full_name}"
     tag = quote(row.tag_name)
     return Release(

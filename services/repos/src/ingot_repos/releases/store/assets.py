@@ -1,6 +1,6 @@
 """The table of release assets, and its SQL.
 
-Their bytes are in the object store. The keys are made from repository and ``uuid``.
+The object store has the bytes of assets. The key of an asset is made from its repository and ``uuid``.
 """
 
 from collections.abc import Collection, Sequence

@@ -136,7 +136,7 @@ async def change(tx: Executor, release_id: int, **values: Any) -> bool:
 
 
 async def list_of_ghost(db: Executor, repository_id: int) -> Sequence[AuthoredRow]:
-    """Return the releases that the ghost has for people of a source."""
+    """Return releases of the ghost whose authors are people of a source."""
     statement = select(release.c.id, release.c.original_author).where(
         release.c.repository_id == repository_id,
         release.c.author_id == GHOST_ID,
@@ -146,7 +146,7 @@ async def list_of_ghost(db: Executor, repository_id: int) -> Sequence[AuthoredRo
 
 
 async def change_authors(tx: Executor, accounts: Mapping[int, int]) -> None:
-    """Give releases of the ghost to accounts, by the ids of the releases."""
+    """Make accounts the authors of releases of the ghost. ``accounts`` has account ids by release id."""
     if accounts:
         statement = update(release).where(release.c.id == bindparam("one"), release.c.author_id == GHOST_ID)
         values = [{"one": one, "account": account} for one, account in accounts.items()]
