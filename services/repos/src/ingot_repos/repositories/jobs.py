@@ -45,7 +45,10 @@ class RepositoryJobs:
         await self._delete_owned(request.account_id, MAX_ID, request.requested_by)
 
     async def delete_all(self, job: Job) -> None:
-        """Delete the repositories that an organization had, each in a transaction of its own. Idempotent."""
+        """Delete the repositories that an organization had at the time of the request. Idempotent.
+
+        Each repository is deleted in a transaction of its own.
+        """
         request = msgspec.json.decode(job.payload, type=DeleteAll)
         await self._delete_owned(request.account_id, request.newest_id, request.requested_by)
 

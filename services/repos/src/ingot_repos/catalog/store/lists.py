@@ -110,9 +110,9 @@ _ACCESSIBLE = RepositoryList(
 
 
 async def list_accessible(db: Executor, viewer: Viewer, page: Slice) -> RepositoryPage:
-    """List repositories of other accounts that the viewer reaches by membership, team or collaboration.
+    """List the viewer's own repositories, then repositories shared with the viewer.
 
-    The last changed repository comes first. Public access alone does not count.
+    In both groups the last changed repository comes first. Public access alone does not count.
     """
     return await _ACCESSIBLE.read(db, viewer, page)
 

@@ -90,9 +90,9 @@ async def generate(request: RepositoryRequest, data: GenerateRepository) -> Repo
 
 
 async def _owner(request: RepositoryRequest, login: str) -> AccountRow:
-    """Return the owner that the body names: the caller or one of their organizations.
+    """Return the owner that the body names: the caller or an organization.
 
-    Raises Invalid, Denied.
+    Site administrators may name any account. Raises Invalid, Denied.
     """
     caller = await own_account(request)
     if login.lower() == caller.login.lower():

@@ -27,7 +27,7 @@ POLICY = msgspec.structs.replace(
 
 @get("/internal/repos/{owner:str}/{repo:str}/front-page", policy=POLICY, include_in_schema=False)
 async def get_front_page(request: RepositoryRequest) -> FrontPage:
-    """Return the latest commit, counts, languages, and whether the caller has starred and watches it."""
+    """Return the latest commit, counts, languages, and the caller's star and watch of a repository."""
     repository, caller, cache = request.resource, request.principal, request.part(ReadCache)
     branch, page = repository.row.default_branch, FrontPage()
     try:

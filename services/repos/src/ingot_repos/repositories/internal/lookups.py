@@ -147,7 +147,7 @@ async def get_merge_rule(
     user: str = "",
     unattended: bool = False,
 ) -> MergeRule:
-    """Return the protection of a branch against a merge by the caller or ``user``.
+    """Return the conditions for a merge into a branch by the caller or ``user``.
 
     With ``unattended``, issues does not act for a user, so access is not checked.
     """

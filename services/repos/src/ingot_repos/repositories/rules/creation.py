@@ -252,7 +252,7 @@ async def record_owner(
 ) -> None:
     """Record the owner of a new repository at identity.
 
-    If that fails, delete the repository and raise NotFound or Unavailable.
+    If that fails, delete the repository and raise the error, such as NotFound or Unavailable.
     """
     ownership = Ownership(owner_id=row.owner_id, name=row.name, private=row.private)
     try:
