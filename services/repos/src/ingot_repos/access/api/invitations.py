@@ -97,8 +97,8 @@ async def withdraw(request: RepositoryRequest, invitation_id: int) -> None:
 async def accept(request: RepositoryRequest, data: InvitationCode) -> LinkedInvitation:
     """Accept an invitation by its link: make the caller a collaborator, and end the invitation.
 
-    An existing collaborator keeps the current permission. Raises NotFound if the link is not valid, Denied if
-    the caller owns the repository or the inviter may no longer add collaborators.
+    An existing collaborator keeps the current permission. Raises NotFound if the link is not valid. Raises
+    Denied if the caller owns the repository, or if the inviter may no longer add collaborators.
     """
     access.require_signed_in(request.principal)
     identity, account_id = request.part(HttpIdentity), request.principal.id

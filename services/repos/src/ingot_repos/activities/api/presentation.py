@@ -15,7 +15,7 @@ from ingot_repos.presentation.rules.presenter import Presenter
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):
-    """An activity. `content` has the format of Gitea:
+    """An activity. `content` has the format of Gitea.
 
     - pushes: JSON with the latest commits; empty if a branch or tag was deleted;
     - issues, pull requests, comments and reviews: the number, `|`, and the title or the first 200 characters

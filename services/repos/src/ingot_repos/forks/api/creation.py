@@ -46,7 +46,8 @@ async def create_fork(request: RepositoryRequest, data: CreateForkOption) -> Rep
     """Fork a repository.
 
     The response waits some seconds for the copy. A slower copy continues after the response. Answers 409 if
-    the new owner already has a fork or a repository with this name, or if the commits cannot be read.
+    the new owner already has a fork, or a repository with this name. The status is also 409 if the commits
+    cannot be read.
     """
     await require_unblocked(request)
     access.require_unrestricted(request.principal)

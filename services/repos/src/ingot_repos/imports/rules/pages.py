@@ -105,8 +105,8 @@ class SourcePages:
     async def read(self, repository_id: int, request: ReadImportPage) -> ImportPage:
         """Return the page at the cursor, with local accounts. Raises BadRequest if the cursor is not valid.
 
-        The state of the page is ``ended`` if the import is not running, or if the cursor belongs to another
-        run. After the last page the import is completed.
+        The state of the page is ``ended`` if the import is not running. It is also ``ended`` if the cursor
+        belongs to another run. After the last page the import is completed.
         """
         cursor = _cursor(request.cursor)
         async with self._db.read() as db:
@@ -245,8 +245,7 @@ class SourcePages:
     async def _with_merge_base(self, repository_id: int, pull: ImportedPull) -> ImportedPull:
         """Return a pull request with its merge base, which some sources do not return.
 
-        If git has no merge base, or the commits are missing here, it is the base commit that the source
-        names.
+        If git has no merge base, or lacks the commits, the result has the base commit of the source instead.
         """
         if pull.merge_base:
             return pull

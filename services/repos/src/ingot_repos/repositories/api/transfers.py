@@ -50,9 +50,9 @@ class TransferRepository(msgspec.Struct, kw_only=True):
 async def transfer_repository(request: RepositoryRequest, data: TransferRepository) -> Repository:
     """Transfer a repository.
 
-    The transfer is immediate if the caller is the new owner, is an owner of the new organization, or is a
-    site administrator. Otherwise the new owner has to accept it. Only one offer may be pending (409). An
-    owner who has blocked the caller gets no offer (403).
+    The transfer is immediate if the caller is the new owner, or an owner of the new organization. It is also
+    immediate for site administrators. Otherwise the new owner has to accept it. Only one offer may be pending
+    (409). An owner who has blocked the caller gets no offer (403).
     """
     access.require_unrestricted(request.principal)
     row = request.resource.row

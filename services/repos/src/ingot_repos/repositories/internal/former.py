@@ -51,7 +51,7 @@ async def get_access_of_name(
 async def get_access_of_reserved_name(
     request: RepositoryRequest, owner: str, user: str = ""
 ) -> RepositoryAccess:
-    """Serve the former path of ``by-name/{owner}/{name}/access``, if the name is a segment of another route."""
+    """Serve the former path of ``by-name/{owner}/{name}/access`` for names that are segments of routes."""
     name = request.scope["path"].split("/")[-2]
     return await internal.access_by_name(request, owner, name, user)
 
