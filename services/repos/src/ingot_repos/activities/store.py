@@ -134,7 +134,7 @@ class SlotRow(TypedRow):
 class ActivityReader(msgspec.Struct, frozen=True):
     """The reader of activities in SQL. ``units`` has a viewer for each unit.
 
-    It is empty if the reader has the same access in all units.
+    ``units`` is empty if the reader has the same access in all units.
     """
 
     viewer: Viewer

@@ -150,7 +150,7 @@ def write_json(value: object) -> str:
 
 
 async def list_branch_rules(db: Executor, repository_id: int) -> Sequence[BranchProtectionRow]:
-    """List the branch rules of a repository by priority. The first one that matches protects a branch."""
+    """List the branch rules of a repository by priority. The first rule that matches a branch protects it."""
     return await _OF_BRANCHES.all(db, of=repository_id)
 
 

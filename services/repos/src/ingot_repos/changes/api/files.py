@@ -51,7 +51,7 @@ class CommitDates(msgspec.Struct, kw_only=True):
 
 
 class CommitOptions(msgspec.Struct, kw_only=True):
-    """Options of a commit. It is added to `branch`, by default to the default branch.
+    """Options of a commit, which is added to `branch`, by default to the default branch.
 
     With `new_branch`, this branch is created for the commit. With `force_push`, an existing branch
     `new_branch` is overwritten. `signoff` adds a line `Signed-off-by` of the committer to the message.

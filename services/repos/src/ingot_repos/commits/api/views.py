@@ -63,7 +63,10 @@ class CommitStats(msgspec.Struct):
 
 
 class FullCommit(msgspec.Struct):
-    """A commit of the history. ``author`` and ``committer`` are the accounts with its addresses."""
+    """A commit of the history.
+
+    ``author`` and ``committer`` are the accounts with the addresses in the commit.
+    """
 
     url: str
     sha: str

@@ -244,7 +244,7 @@ async def _archive(request: RepositoryRequest, name: str, only: list[str]) -> Re
 async def _open(
     repository: ResolvedRepository, request: RepositoryRequest, name: ArchiveName, only: list[str]
 ) -> Archive:
-    """Return a cached archive, or one that git creates once for all concurrent requests."""
+    """Return a cached archive, or an archive that git creates once for all concurrent requests."""
     archives = request.part(Archives)
     if not only and (cached := await archives.find(name)) is not None:
         return cached

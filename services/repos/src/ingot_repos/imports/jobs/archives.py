@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class ArchiveUnpacker:
-    """Extracts files from uploaded archives. Its methods raise RemoteFailed."""
+    """An unpacker of files from uploaded archives. Its methods raise RemoteFailed."""
 
     def __init__(self, storage: Storage, lfs: LfsObjects, *, lfs_enabled: bool) -> None:
         self._storage, self._lfs, self._lfs_enabled = storage, lfs, lfs_enabled

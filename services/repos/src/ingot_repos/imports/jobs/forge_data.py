@@ -73,7 +73,7 @@ class GitAddress(msgspec.Struct, frozen=True):
 
 
 class ForgeData:
-    """Fetches the non-git data that repos stores."""
+    """A fetcher of the non-git data that repos stores."""
 
     def __init__(
         self,
@@ -215,9 +215,10 @@ class ForgeData:
         is_repeat: bool,
         unknown_before: datetime | None,
     ) -> "_AddedRelease | None":
-        """Add a release, or merge it with the local release of its tag. Return None if that was deleted.
+        """Add a release, or merge it with the local release of its tag.
 
-        ``unknown_before`` is the start of the first run, if earlier runs recorded no bases; otherwise None.
+        Return None if the local release was deleted. ``unknown_before`` is the start of the first run, if
+        earlier runs recorded no bases; otherwise None.
         """
         conflicts, fields = list[str](), digests(columns)
         async with self._db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Opens the source of an import: its API with the credentials of the import, or its archive."""
+"""Access to the source of an import: its API with the credentials of the import, or its archive."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ class _Memories:
 
 
 class SourceOpener:
-    """Opens APIs of sources under the rules of egress, and archives of this shard."""
+    """An opener of APIs of sources, under the rules of egress, and of archives of this shard."""
 
     def __init__(
         self, seal: Seal, egress: Egress, own_servers: OwnServers, settings: Settings, storage: Storage

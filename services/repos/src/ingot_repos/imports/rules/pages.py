@@ -73,7 +73,7 @@ MOST_COUNTED_FILES = 1_000
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The position of a page. ``kind`` is the index of its kind in the kinds of the import.
+    """The position of a page. ``kind`` is an index in the list of imported kinds.
 
     ``number`` counts the pages of a kind from 1. ``place`` is the position as the source names it. ``first``
     is the id of the first object of the previous page. ``done`` counts the objects of the kind on earlier
@@ -163,9 +163,10 @@ class SourcePages:
         return ImportFile(state="file", content=content)
 
     async def _fail_file(self, source: SourceRow, address: str, reason: Reason) -> ImportFile:
-        """Pause before the next request for a file. After ``MOST_FILE_FAILURES`` it is absent.
+        """Return a pause before the next request for a file.
 
-        Only requests for this file count. A new process starts to count again.
+        After ``MOST_FILE_FAILURES`` failures the file is reported as absent. Only requests for this file
+        count. A new process starts to count again.
         """
         key = (source.repository_id, address)
         failures = self._file_failures.pop(key, 0) + 1

@@ -1,4 +1,4 @@
-"""LFS file locks: a user locks a file, and git-lfs refuses to push changes of it by other users.
+"""LFS file locks: a user locks a file, and git-lfs refuses to push changes of this file by other users.
 
 The server itself accepts such pushes, like every other LFS server.
 """
