@@ -22,7 +22,8 @@ from .ingot_command import ingot
 class Server(ThreadingHTTPServer):
     """Answers every request with ``status``, ``headers`` and ``body``, and records it.
 
-    It resets connections for paths that end in ``resets``, and fails for ``fails``. ``bodies`` are other answers by the end of a path.
+    It resets connections for paths that end in ``resets``, and fails for ``fails``. ``bodies`` are other
+    answers by the end of a path.
     """
 
     def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:

@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 3600.0
 BLOCK = 1024 * 1024
 PAGE_SIZE = 50
 READS = 5
-"""Limit of the times that a list is read which changes meanwhile."""
+"""Limit of the times that a changing list is read."""
 UNFINISHED = ".unfinished"
 
 
@@ -233,7 +233,8 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
     if left_out:
         numbers = ", ".join(f"#{number}" for number in left_out)
         say(
-            f"patches above 256 MiB, or beyond half of the free disk, are left out, but their commits are here: {numbers}"
+            "patches above 256 MiB, or beyond half of the free disk, are left out,"
+            f" but their commits are here: {numbers}"
         )
 
 

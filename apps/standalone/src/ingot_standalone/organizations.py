@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
 from ingot_standalone.archives import (
     BLOCK,

@@ -279,7 +279,7 @@ async def test_people_get_what_is_theirs_in_all_repositories(world, root, bob, s
     assert (await root.post(f"{path}/people", {})).status_code == 422
 
 
-async def test_people_get_nothing_from_who_is_no_administrator_any_more(world, root, bob, source):  # noqa: F811
+async def test_people_get_nothing_from_a_former_administrator(world, root, bob, source):  # noqa: F811
     await bob.create("mine")
     path = await imported(world, root, source, repositories=["one"])
     await root.post(f"{path}/people", {"people": {"cat": "bob"}})

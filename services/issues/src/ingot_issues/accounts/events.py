@@ -42,8 +42,8 @@ async def add_proposer(tx: Tx, event: repos.CommitsProposed, _envelope: Envelope
 def account_of(user: User) -> Account:
     """Return the account of a user, made from the fields of an event.
 
-    The event does not say if the user is restricted. So the copy counts as restricted until an event of the
-    account, and repos is asked what the user may read.
+    The event does not say if the user is restricted. The copy counts as restricted until an event of the
+    account. Until then repos is asked what the user may read.
     """
     return Account(
         id=user.id,

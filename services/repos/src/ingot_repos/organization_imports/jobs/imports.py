@@ -204,8 +204,8 @@ class OrganizationImportJobs:
     async def reassign(self, job: Job) -> None:
         """Give accounts what the ghost has in the repositories of an import, each in a transaction.
 
-        A job that is killed begins again: what was given is not the ghost's any more. It ends when who began it
-        is no administrator any more. Accounts that were deleted since get nothing.
+        A killed job begins again. It finds only what the ghost still has. It ends if the user who began it is no
+        longer an administrator. Accounts that were deleted since get nothing.
         """
         request = msgspec.json.decode(job.payload, type=ReassignOrganization)
         async with self._db.read() as db:

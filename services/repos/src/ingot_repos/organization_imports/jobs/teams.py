@@ -206,7 +206,7 @@ class TeamImporter:
         repositories: list[TeamRepository],
         team_id: int,
     ) -> None:
-        """Give the team the repositories of this import that came before it, if the organization owns them."""
+        """Give the team the earlier repositories of this import that the organization owns."""
         if _has_all(team, options):
             return
         async with self._db.read() as db:
