@@ -204,7 +204,7 @@ class OrganizationImportJobs:
     async def reassign(self, job: Job) -> None:
         """Give accounts what the ghost has in the repositories of an import, each in a transaction.
 
-        A killed job begins again. It finds only what the ghost still has. It ends if the user who began it is no
+        A killed job begins again, with what the ghost still has. It ends if the user who began it is no
         longer an administrator. Accounts that were deleted since get nothing.
         """
         request = msgspec.json.decode(job.payload, type=ReassignOrganization)
