@@ -66,7 +66,10 @@ class SqliteStatement:
         self._converts = any(self._columns)
 
     def values(self, by_name: dict[str, Any]) -> list[Any]:
-        """Return the values in the order of the text. Raises KeyError for a missing value."""
+        """Return the converted values, with the constants, in the order of the placeholders in the SQL.
+
+        Raises KeyError for a missing value.
+        """
         values = {**self._constants, **by_name}
         return [convert(values[name]) if convert else values[name] for name, convert in self._binds]
 

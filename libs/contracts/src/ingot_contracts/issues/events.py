@@ -137,7 +137,7 @@ ReviewAction = Literal["submitted", "dismissed", "undismissed"]
 
 
 class ReviewChanged(msgspec.Struct, frozen=True, kw_only=True, tag="issues.review.changed.v1"):
-    """A review was submitted, changed or dismissed. Pending reviews are not announced."""
+    """A review was submitted, dismissed or undismissed. Pending reviews are not announced."""
 
     action: ReviewAction
     review: PullReview

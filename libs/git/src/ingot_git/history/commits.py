@@ -127,7 +127,10 @@ def _moment(seconds: int, offset: int) -> datetime:
 
 @cache
 def _zone(minutes: int) -> timezone:
-    """Return the time zone of an offset. It is cached: creating it is the slowest part of a person."""
+    """Return the time zone of an offset in minutes.
+
+    Cached, because creating a time zone is the slowest step of reading an author or committer.
+    """
     return timezone(timedelta(minutes=minutes))
 
 

@@ -38,9 +38,11 @@ class SignIn(StrEnum):
 
 
 def require_sign_in(principal: Principal, sign_in: SignIn) -> None:
-    """Raise Unauthenticated or Denied unless the caller has signed in as ``sign_in`` requires.
+    """Raise an error unless the caller has signed in as ``sign_in`` requires.
 
-    Denied is only for callers who are not site administrators.
+    Raises:
+        Denied: ``sign_in`` is ADMINISTRATOR, and the caller is anonymous or not a site administrator.
+        Unauthenticated: otherwise, if the caller is anonymous, or BASIC is required and no password was used.
     """
     if sign_in is SignIn.ADMINISTRATOR and not principal.admin:
         raise Denied("only for site administrators; a token needs the scope write:admin")

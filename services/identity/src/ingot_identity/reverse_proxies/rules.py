@@ -1,10 +1,10 @@
 """The account of a user of the reverse proxy.
 
-The first sign-in links the user with an account, and later ones use the link. A new name of the account
-changes nothing. Another account that gets its old name is not signed in.
+The first sign-in links the user to an existing or a new account, depending on the settings. Later sign-ins
+use the link. Renaming the account keeps the link, and an account that takes the old name is not linked.
 
-A name proves nothing, because another person may have registered it here. So an account that exists is linked
-only if the proxy names a confirmed address of it.
+An equal name is no proof, because another person may have registered it here. So an existing account is
+linked only if the proxy sends a confirmed address of it. Site administrators are never linked this way.
 """
 
 from typing import Literal

@@ -88,9 +88,9 @@ async def _open(request: WebRequest, thread_id: int) -> Response[bytes]:
 
 @get("/notifications/unread", policy=anyone(), include_in_schema=False)
 async def count_unread(request: WebRequest) -> Response[Any]:
-    """Return the number of unread notifications for an open page; empty if it is unknown.
+    """Return the number of unread notifications as an HTML fragment for htmx.
 
-    Other requests are redirected to the list.
+    The fragment is empty if the number is 0 or unknown. Requests without htmx are redirected to the list.
     """
     request.require_signed_in()
     if not request.wants_part:

@@ -152,7 +152,7 @@ async def again(request: WebRequest) -> Response[Any]:
 
 @post("/{owner:str}/{repo:str}/settings/migrate/people", policy=anyone(), include_in_schema=False)
 async def reassign(request: WebRequest) -> Response[Any]:
-    """Assign the contributions of people without an account to accounts, by the table in the form."""
+    """Assign imported contributions to local accounts. The form has the table of people as CSV."""
     form, frame = await request.sent_form(), RepositoryFrame(request)
     migration = await frame.forge.get("repos", frame.api("migration"))
     path = at("repos", "migrate", migration["id"], "people")
