@@ -94,9 +94,9 @@ def filtered_users(total, sort="name", **fields):
     return read
 
 
-def organizations_for(word, total, viewer_id):
+def organizations_for(word, total, viewer):
     async def read(tx):
-        listed = await organizations.list_visible(tx, Page(1, PAGE), viewer_id=viewer_id, text=word)
+        listed = await organizations.list_visible(tx, Page(1, PAGE), viewer=viewer, text=word)
         assert listed[1] == total
 
     return read
@@ -124,8 +124,8 @@ def users_by(sort, *, descending=False):
     return list_page
 
 
-def organizations_of(viewer_id):
-    return lambda tx, page: organizations.list_visible(tx, page, viewer_id=viewer_id)
+def organizations_of(viewer):
+    return lambda tx, page: organizations.list_visible(tx, page, viewer=viewer)
 
 
 def all_addresses(tx, page):
@@ -133,6 +133,7 @@ def all_addresses(tx, page):
 
 
 NOBODY, SOMEBODY, ROOT = Principal(), Principal(id=1), Principal(id=1, admin=True)
+GUEST = Principal(id=1, granted_only=True)
 READS = {
     "nobody: a name": users("needle", OWN, NOBODY),
     "nobody: no name": users("zebra", 0, NOBODY),
@@ -144,7 +145,8 @@ READS = {
     "administrator: a hidden address": users("needle-user2@", 1, ROOT),
     "administrator: users by name": users_of_administrators("needle", OWN, "name"),
     "administrator: users by creation": users_of_administrators("needle", OWN, "created"),
-    "nobody: organizations": organizations_for("needle", OWN, 0),
+    "nobody: organizations": organizations_for("needle", OWN, NOBODY),
+    "restricted user: organizations": organizations_for("needle", 0, GUEST),
     "administrator: organizations": organizations_for("needle", OWN, None),
     "administrator: addresses": addresses("needle", 2 * OWN),
     "administrator: no address": addresses("zebra", 0),
@@ -161,13 +163,15 @@ READS = {
             "users who may not sign in": (1, {"login_prohibited": True}),
             "users with a name for signing in": (1, {"login_name": "outside"}),
             "users with a second factor": (0, {"two_factor": True}),
+            "restricted users": (0, {"restricted": True}),
             "users of another kind": (0, {"matches_none": True}),
         }.items()
         for sort in ("name", "created", "updated", "id")
     },
     "administrators who may sign in": accounts.lock_administrators,
-    "nobody: all organizations": first_page(organizations_of(0)),
-    "somebody: all organizations": first_page(organizations_of(1)),
+    "nobody: all organizations": first_page(organizations_of(NOBODY)),
+    "somebody: all organizations": first_page(organizations_of(SOMEBODY)),
+    "restricted user: all organizations": first_page(organizations_of(GUEST)),
     "administrator: all organizations": first_page(organizations_of(None)),
     "administrator: all addresses": first_page(all_addresses),
 }
@@ -247,7 +251,7 @@ SERVER_LISTS = {
     "users by id": (users_by("id"), USERS),
     "users by creation": (users_by("created"), USERS),
     "users by change, the last first": (users_by("updated", descending=True), USERS),
-    "organizations": (organizations_of(0), MANY),
+    "organizations": (organizations_of(NOBODY), MANY),
     "organizations of the administrator": (organizations_of(None), MANY),
     "addresses": (all_addresses, 2 * MANY + 1),
 }
