@@ -150,7 +150,7 @@ PAGES = (
     "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs", "/admin/auths", "/admin/mails",
     "/admin/registrations", "/admin/auths/1", "/admin/imports", "/admin/imports/1",
     "/user/settings/external_accounts",
-    "/repo/create", "/repo/migrate", "/repo/migrate/archive",
+    "/repo/create", "/repo/migrate", "/repo/migrate_archive",
     *(f"/ann/demo{page}" for page in (
         "", "/src/branch/main", "/commits/branch/main", "/branches", "/tags", "/releases",
         "/compare/main...topic", "/forks", "/wiki/_pages", "/wiki/_history/Home",

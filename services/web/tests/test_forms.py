@@ -172,7 +172,7 @@ FIELDS = {
 """Fields of forms in addition to FORM, by address."""
 SHOWN_ONCE = {"/user/settings/applications", "/user/settings/oauth2", "/user/settings/two_factor"}
 """The page after the change shows a secret, which no address may hold."""
-UPLOAD, ARCHIVE = "/ann/demo/_upload/main/src/a.py", "/repo/migrate/archive"
+UPLOAD, ARCHIVE = "/ann/demo/_upload/main/src/a.py", "/repo/migrate_archive"
 NAMED = re.compile(r"{(\w+)(?::\w+)?}")
 
 

@@ -169,7 +169,7 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
     assert forge.sent[-1][2]["dry_run"] is True
 
 
-@pytest.mark.parametrize("page", ["/repo/migrate", "/repo/migrate/archive"])
+@pytest.mark.parametrize("page", ["/repo/migrate", "/repo/migrate_archive"])
 async def test_only_administrators_see_the_box_for_user_names(pages, forge, page):
     assert "map_logins" not in (await pages.get(page, ANN)).text
     assert "map_logins" in (await pages.get(f"{page}?org=crew", ROOT)).text
@@ -177,10 +177,10 @@ async def test_only_administrators_see_the_box_for_user_names(pages, forge, page
 
 async def send_archive(pages, files, **fields):
     """Send the form for an archive as a browser does."""
-    form = form_of((await pages.get("/repo/migrate/archive", ANN)).text, "", "Import archive")
+    form = form_of((await pages.get("/repo/migrate_archive", ANN)).text, "", "Import archive")
     data = form.press("Import archive", **fields)
     headers = pages.callers.headers(ANN)
-    return await pages.client.post("/repo/migrate/archive", data=data, files=files, headers=headers)
+    return await pages.client.post("/repo/migrate_archive", data=data, files=files, headers=headers)
 
 
 async def test_an_archive_is_sent_on_with_what_the_form_says(pages, forge):

@@ -102,7 +102,7 @@ async def add_import(request: WebRequest) -> Response[Any]:
     return request.redirect(f"/{answer['full_name']}")
 
 
-@get("/repo/migrate/archive", policy=anyone(), include_in_schema=False)
+@get("/repo/migrate_archive", policy=anyone(), include_in_schema=False)
 async def new_archive(request: WebRequest) -> Response[str]:
     """Show the form for an archive. ``org`` chooses the owner."""
     request.require_signed_in()
@@ -117,7 +117,7 @@ async def _archive_page(request: WebRequest, form: Form, problem: ApiError | Non
     )
 
 
-@post("/repo/migrate/archive", policy=anyone(), include_in_schema=False)
+@post("/repo/migrate_archive", policy=anyone(), include_in_schema=False)
 async def add_archive(request: WebRequest) -> Response[Any]:
     """Import the archive of the form."""
     form = await request.sent_form()
