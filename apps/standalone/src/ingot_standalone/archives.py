@@ -183,11 +183,11 @@ async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) 
 
 
 async def write_archive(
-    repository: RemoteRepository, target: Path, *, is_gitea: bool = False, is_kept: bool = True
+    repository: RemoteRepository, target: Path, *, is_gitea: bool = False, stays: bool = True
 ) -> dict[str, int]:
     """Export a repository into a new file or folder, and return its objects by kind. Raises CannotStart.
 
-    The server keeps its archive for some days if ``is_kept``.
+    The server keeps its archive for some days if ``stays``.
     """
     path, server = f"{repository.path}/export", repository.server
     with ingot_answers(server):
@@ -203,11 +203,11 @@ async def write_archive(
             await asyncio.to_thread(_save, repository, f"{path}/archive", target, is_gitea=is_gitea)
             counts: dict[str, int] = state["counts"]
         except asyncio.CancelledError:
-            if is_kept and not has_ended:
+            if stays and not has_ended:
                 await asyncio.to_thread(server.get, "DELETE", path)
             raise
         finally:
-            if not is_kept:
+            if not stays:
                 with suppress(CannotStart):  # an error before this one says more
                     await asyncio.to_thread(server.get, "DELETE", path)
     return counts

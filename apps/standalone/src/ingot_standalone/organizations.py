@@ -139,7 +139,7 @@ async def export_organization(url: str, target: Path, *, token: str) -> None:
             for number, one in enumerate(manifest["repositories"], 1):
                 repository = RemoteRepository(organization.server, organization.name, one["name"])
                 path = Path(scratch, "repository.zip")
-                await write_archive(repository, path, is_kept=False)
+                await write_archive(repository, path, stays=False)
                 one["path"] = f"repositories/{number:05}.zip"
                 one["sha256"] = await asyncio.to_thread(_add, archive, one["path"], path)
                 say(f"{number} of {len(manifest['repositories'])}: {repository.url}")

@@ -66,11 +66,11 @@ async def test_who_cannot_read_is_neither_assigned_nor_asked_for_a_review(world)
     assigned = await world.call("PATCH", "/issues/1", {"assignees": ["cat"]})
     assert assigned.status_code == 422
     await world.propose()
-    asked = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
-    assert asked.status_code == 422
+    answer = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
+    assert answer.status_code == 422
     world.repos.levels[APP, 3] = "read"
-    asked = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
-    assert asked.status_code == 201
+    answer = await world.call("POST", "/pulls/2/requested_reviewers", {"reviewers": ["cat"]})
+    assert answer.status_code == 201
 
 
 async def test_a_mention_notifies_no_restricted_user_without_a_grant(world):

@@ -233,7 +233,9 @@ async def test_reviews_stand_where_they_were(world):
     assert [one["original_author"] for one in texts] == ["eve", "robert"]
     assert texts[1]["resolver"]["login"] == "bob"
     timeline = (await world.call("GET", "/issues/1/timeline")).json()
-    assert {(one["original_author"], one["original_author_id"]) for one in timeline} == {("eve", 71)}
+    assert {(one["original_author"], one["original_author_id"]) for one in timeline} == {
+        ("eve", 71), ("robert", 70),
+    }  # fmt: skip
     assert [(one["type"], one["created_at"][11:13]) for one in timeline] == [
         ("comment", "03"), ("review", "04"), ("comment", "05"), ("review", "06"),
     ]  # fmt: skip

@@ -394,19 +394,6 @@ async def test_a_public_head_is_not_followed_for_a_restricted_author_without_a_g
     assert [(one.number, one.head_branch) for one in world.comparisons()] == [(1, branch)]
 
 
-@pytest.mark.parametrize(("level", "branch"), [("none", ""), ("read", "fix")])
-async def test_repos_is_asked_about_an_author_whom_only_a_push_named(world, level, branch):
-    await world.deliver(push("refs/heads/fix", pusher=User(id=4, login="dan")))
-    await world.propose(as_=4, head="dan:fix")
-    await world.workers.step()
-    world.repos.calls.clear()
-    head = world.repos.repositories[8] = repository(8, owner=1)
-    world.repos.levels[(8, 4)] = level
-    await world.deliver(push("refs/heads/fix", repository=head))
-    await world.workers.step()
-    assert [(one.number, one.head_branch) for one in world.comparisons()] == [(1, branch)]
-
-
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_what_white_space_may_change_is_compared_again_when_the_repository_says_otherwise(world):
     await world.propose_many("fits", "conflicts")

@@ -40,11 +40,7 @@ async def add_proposer(tx: Tx, event: repos.CommitsProposed, _envelope: Envelope
 
 
 def account_of(user: User) -> Account:
-    """Return the account of a user, made from the fields of an event.
-
-    The event does not say if the user is restricted. The copy counts as restricted until an event of the
-    account. Until then repos is asked what the user may read.
-    """
+    """Return the account of a user, made from the fields of an event, which omit a restriction."""
     return Account(
         id=user.id,
         kind="user",
@@ -52,7 +48,6 @@ def account_of(user: User) -> Account:
         full_name=user.full_name,
         email=user.email,
         avatar_url=user.avatar_url,
-        granted_only=True,
         profile=profile_of(user),
     )
 
