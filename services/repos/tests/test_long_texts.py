@@ -67,8 +67,14 @@ WRITES_FILES = (
     "repoEditWikiPage",
 )
 """A file may be as large as a body, which has a limit of its own."""
-OF_IMPORTS = "repoRestartMigration"
-"""404 comes first, because acme/app is no import. Its fields are those of `repoMigrate`."""
+OF_IMPORTS = (
+    "repoRestartMigration",
+    "repoRepeatMigration",
+    "repoReassignMigrationPeople",
+    "adminRepeatImport",
+    "adminReassignImportPeople",
+)
+"""404 comes first, because acme/app is no import. Their fields are those of the routes that begin imports."""
 
 
 @pytest.fixture
@@ -92,7 +98,7 @@ async def test_whatever_is_too_long_is_refused_by_its_field(world, fields):
     root, values = fields
     complaints = {}
     for field in request_fields(openapi_description(world.app)):
-        if field.operation_id == OF_IMPORTS or (field.name in FILES and field.operation_id in WRITES_FILES):
+        if field.operation_id in OF_IMPORTS or (field.name in FILES and field.operation_id in WRITES_FILES):
             continue
         path = field.path.format_map(defaultdict(lambda: "1", values))
         # A tenth of the time that httpx takes.
