@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 
 import pytest
-from sqlalchemy import JSON, bindparam, func, literal, literal_column, select, text
+from sqlalchemy import JSON, bindparam, func, literal, literal_column, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from ingot_chassis.clock import now
@@ -256,6 +256,29 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_ends_as_cancelled_a
     async with database.transaction() as tx:
         await tx.execute(insert(tx, outbox).values(**row("b")))
     assert await count(database) == 1
+
+
+@on_sqlite
+async def test_a_cancelled_transaction_has_released_its_lock_when_its_caller_records_the_end(database):
+    async def work() -> None:
+        try:
+            async with database.transaction() as tx:
+                await tx.execute(insert(tx, outbox).values(**row("a")))
+                await tx.execute(select(outbox))
+                await tx.execute(update(outbox).values(type="b").returning(outbox.c.id))
+                await asyncio.Event().wait()
+        finally:  # the traceback of the cancellation, which holds the cursors, is still alive
+            async with database.transaction() as tx:
+                await tx.execute(insert(tx, outbox).values(**row(f"end {turns}")))
+
+    for turns in range(100):
+        working = asyncio.ensure_future(work())
+        for _ in range(turns):
+            await asyncio.sleep(0.0001)
+        working.cancel()
+        await asyncio.wait({working})
+        assert working.cancelled()
+    assert await count(database) == 99  # the first was cancelled before it began
 
 
 @on_sqlite

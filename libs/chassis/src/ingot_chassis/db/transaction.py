@@ -1,6 +1,8 @@
 """A reading connection, and a transaction that also emits events: the parameters of store functions."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -63,7 +65,7 @@ class Reader:
     async def execute(self, statement: Executable, parameters: Any = None, /) -> CursorResult[Any]:
         with client_span(lambda: statement_summary(statement)):
             try:
-                return await self._pooled.connection.execute(statement, parameters)
+                return await self._run(statement, parameters)
             except OSError as error:
                 failure = as_sqlalchemy_error(error)
             except DBAPIError as error:
@@ -71,7 +73,29 @@ class Reader:
             if not self.repeats or not is_away(failure):
                 raise failure
             await self._pooled.reopen()
-            return await self._pooled.connection.execute(statement, parameters)
+            return await self._run(statement, parameters)
+
+    def _run(self, statement: Executable, parameters: Any) -> Coroutine[Any, Any, CursorResult[Any]]:
+        running = self._pooled.connection.execute(statement, parameters)
+        return running if self._pooled.sqlite_driver is None else _run_to_end(running)
+
+
+async def _run_to_end(running: Coroutine[Any, Any, CursorResult[Any]]) -> CursorResult[Any]:
+    """Run a statement of SQLite to its end, even if its caller is cancelled.
+
+    SQLAlchemy closes the connection of a cancelled statement. SQLite keeps the transaction and its lock
+    until the last cursor of a closed connection is collected as garbage.
+    """
+    task = asyncio.ensure_future(running)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):  # a caller may be cancelled again and again
+                await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # read, so it is not logged as lost
+        raise
 
 
 class Tx(Reader):
