@@ -89,12 +89,13 @@ class Archive:
 
     def __init__(self, files: zipfile.ZipFile) -> None:
         self._files = files
+        self._paths = frozenset(files.namelist())
 
     def infos(self) -> list[zipfile.ZipInfo]:
         return self._files.infolist()
 
-    def paths(self) -> set[str]:
-        return set(self._files.namelist())
+    def paths(self) -> frozenset[str]:
+        return self._paths
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of a file."""
@@ -148,8 +149,7 @@ class Archive:
         objects = decode_lines(self.read(path, MOST_PAGE_BYTES), LINES[kind])
         if not 0 < len(objects) <= MOST_PAGE_OBJECTS:
             raise ArchiveInvalid(f"{path} has {len(objects)} lines; 1 to {MOST_PAGE_OBJECTS} are allowed")
-        paths = self.paths()
-        return [with_files_at(paths, one, links) for one in objects]
+        return [with_files_at(self._paths, one, links) for one in objects]
 
     def people(self) -> dict[PersonKey, str]:
         """Return the addresses of people by their keys."""

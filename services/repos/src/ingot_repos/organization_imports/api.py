@@ -24,7 +24,8 @@ from ingot_repos.catalog.rules.names import Secret
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.states import AccountKind
 from ingot_repos.clients.identity import HttpIdentity
-from ingot_repos.imports.api.people import ReassignPeople, audited_people
+from ingot_repos.imports.api.people import ReassignPeople, audited_people, named_people
+from ingot_repos.imports.api.repeats import RepeatMigration
 from ingot_repos.imports.rules.fields import OF_A_FORGE, new_source
 from ingot_repos.imports.rules.openings import SourceOpener
 from ingot_repos.imports.rules.people import People, PeopleCsv, find_people, read_people
@@ -85,17 +86,6 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
-class RepeatOrganizationImport(msgspec.Struct, kw_only=True):
-    """Credentials for the source, and how its people are mapped, as for a new import."""
-
-    auth_username: Secret = ""
-    auth_password: Secret = ""
-    auth_token: Secret = ""
-    map_logins: bool = False
-    people: People = {}
-    people_csv: PeopleCsv = ""
-
-
 class OrganizationReport(msgspec.Struct, kw_only=True):
     """A dry run: at most 1,000 ``repositories`` that would come.
 
@@ -110,12 +100,19 @@ class OrganizationReport(msgspec.Struct, kw_only=True):
 
 
 def existing_import() -> Policy:
-    """Policy for site administrators and the import ``{import_id}``. Without it the route answers 404."""
+    """Policy for site administrators and the import ``{import_id}``. Without it the route answers 404.
+
+    ``_resource`` has the import.
+    """
 
     async def decide(connection: Connection, _level: str) -> OrganizationImportRow:
         return await _get(cast("RepositoryRequest", connection), connection.path_params["import_id"])
 
     return msgspec.structs.replace(admin(), decide=decide)
+
+
+def _resource(request: RepositoryRequest) -> OrganizationImportRow:
+    return cast("OrganizationImportRow", request.scope["resource"])  # type: ignore[typeddict-item]
 
 
 @post(
@@ -352,9 +349,7 @@ async def list_absent_members(request: RepositoryRequest, import_id: int) -> Res
     tags=["admin"],
     status_code=202,
 )
-async def repeat_import(
-    request: RepositoryRequest, import_id: int, data: RepeatOrganizationImport
-) -> OrganizationImport:
+async def repeat_import(request: RepositoryRequest, data: RepeatMigration) -> OrganizationImport:
     """Begin an import of an organization once more: it brings what is new at the source.
 
     The imports of its repositories are repeated, four at once, and failed ones restarted. New repositories
@@ -362,7 +357,7 @@ async def repeat_import(
     Answers 409 until the import has ended.
     """
     access.require_unrestricted(request.principal)
-    row = await _get(request, import_id)
+    row = _resource(request)
     request.acquire_slot()
     people = read_people(data.people, data.people_csv)
     accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
@@ -396,18 +391,15 @@ async def repeat_import(
     tags=["admin"],
     status_code=202,
 )
-async def reassign_people(request: RepositoryRequest, import_id: int, data: ReassignPeople) -> None:
+async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> None:
     """Give accounts what an import brought of people who had none, in all its repositories.
 
     Repositories that the organization no longer owns are left out. Only what the ghost has is moved.
     """
     access.require_unrestricted(request.principal)
-    row = await _get(request, import_id)
+    row = _resource(request)
     request.acquire_slot()
-    people = read_people(data.people, data.people_csv)
-    if not people:
-        raise Invalid.field("people", "required", "names no one")
-    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    people, accounts = await named_people(request, data)
     async with request.db.transaction() as tx:
         await rules.reassign(tx, request.part(Jobs), row, accounts, user_id=request.principal.id)
         await request.audit(

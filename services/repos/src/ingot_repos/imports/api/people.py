@@ -39,10 +39,7 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
     accounts other than their own.
     """
     request.acquire_slot()
-    people = read_people(data.people, data.people_csv)
-    if not people:
-        raise Invalid.field("people", "required", "names no one")
-    accounts = await find_people(request.db, request.part(AccountCopies), people, request.principal)
+    people, accounts = await named_people(request, data)
     async with request.db.transaction() as tx:
         await reassign(tx, request.resource.id, accounts)
         await request.audit(
@@ -52,6 +49,16 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
             id=request.resource.id,
             **audited_people(people),
         )
+
+
+async def named_people(
+    request: RepositoryRequest, data: ReassignPeople
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the table of a request, and its accounts. Raises Invalid if it names no one, and Denied."""
+    people = read_people(data.people, data.people_csv)
+    if not people:
+        raise Invalid.field("people", "required", "names no one")
+    return people, await find_people(request.db, request.part(AccountCopies), people, request.principal)
 
 
 async def accounts_of(
