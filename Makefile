@@ -70,7 +70,7 @@ test: .venv/.dev ## Run all tests, those of each service and library alone (ARGS
 	echo "testing them together …"; \
 	INGOT_TEST_DEPLOYMENTS=$(DEPLOYMENTS) $(PYTEST) -q -rsfE -n $(WORKERS) $(TOGETHER) $(ARGS) $(if $(ARGS),|| [ $$? -eq 5 ]) && exit $$alone
 
-.PHONY: test-wire test-git test-remotes test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%)
+.PHONY: test-wire test-git test-remotes test-ssh test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%)
 test-identity: ## Run the tests of services/identity
 test-repos: ## Run the tests of services/repos
 test-issues: ## Run the tests of services/issues
@@ -81,11 +81,12 @@ test-gateway: ## Run the tests of services/gateway
 test-wire: ## Run the tests of libs/wire
 test-git: ## Run the tests of libs/git
 test-remotes: ## Run the tests of libs/remotes
+test-ssh: ## Run the tests of libs/ssh
 test-chassis: ## Run the tests of libs/chassis
 test-contracts: ## Run the tests of libs/contracts
 test-testing: ## Run the tests of libs/testing
 test-standalone: ## Run the tests of apps/standalone
-test-wire test-git test-remotes test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
+test-wire test-git test-remotes test-ssh test-chassis test-contracts test-testing test-standalone $(SERVICES:%=test-%): test-%: .venv/.dev
 	@echo "running the tests of $* …"
 	@$(PYTEST) -n auto $(filter %/$*,$(MEMBERS)) $(ARGS)
 

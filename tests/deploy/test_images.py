@@ -76,7 +76,7 @@ def test_a_service_runs_from_the_folder_of_its_image_alone(service, tmp_path, da
         "ingot_contracts",
         "ingot_wire",
         f"ingot_{service}",
-        *(["ingot_git", "ingot_remotes"] if service == "repos" else []),
+        *(["ingot_git", "ingot_remotes", "ingot_ssh"] if service == "repos" else []),
     }
     below = sum(size for name, size in BASE_MEGABYTES.items() if name != "git" or service == "repos")
     assert below + megabytes(app) < MOST_MEGABYTES.get(service, 200)

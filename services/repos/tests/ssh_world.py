@@ -17,9 +17,9 @@ import pytest
 
 from ingot_chassis.security import ssh_keys
 from ingot_chassis.security.principal import ServiceIdentity
-from ingot_repos.transport.ssh.repos import Repos
-from ingot_repos.transport.ssh.server import SshServer
-from ingot_repos.transport.ssh.upstreams import AppUpstream, Upstream
+from ingot_ssh.repos import Repos
+from ingot_ssh.server import SshServer
+from ingot_ssh.upstreams import AppUpstream, Upstream
 
 from .world import REPOS_KEY, World
 

@@ -25,9 +25,9 @@ from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_contracts.topology import CALLS
 from ingot_gateway.upstreams import AsgiUpstream
-from ingot_repos.transport.ssh.repos import Repos
-from ingot_repos.transport.ssh.server import SshServer
-from ingot_repos.transport.ssh.upstreams import AppUpstream
+from ingot_ssh.repos import Repos
+from ingot_ssh.server import SshServer
+from ingot_ssh.upstreams import AppUpstream
 from ingot_standalone.data_folder import DataFolder, Secrets
 from ingot_standalone.schemas import SCHEMAS
 from ingot_standalone.settings import ServiceSettingsReader, Settings, is_named

@@ -46,9 +46,9 @@ def add_shard_commands(parser: ArgumentParser) -> None:
 
 
 async def serve_ssh(settings: Settings) -> None:
-    from ingot_repos.transport.ssh import process
+    from ingot_repos.transport import ssh_process
 
-    await process.serve(settings)
+    await ssh_process.serve(settings)
 
 
 async def fsck(settings: Settings) -> None:

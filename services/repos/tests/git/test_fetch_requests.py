@@ -14,8 +14,8 @@ from ingot_git.protocol.fetch_requests import ENDS_OF_HAVES, MOST_HAVES, FetchRe
 from ingot_git.protocol.smart_http import pkt_line
 from ingot_git.refs.refs import ZERO_OID, RefChange, update_refs
 from ingot_repos.access.rules.admission import LongRequests
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
 from ingot_repos.transport.rules import fetches as git_fetches
+from ingot_ssh.sessions import KEY_HEADER
 
 from ..ssh_world import Client, Key, ssh_before
 from ..world import REPOS_KEY, git

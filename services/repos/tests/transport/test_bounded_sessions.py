@@ -5,7 +5,7 @@ import tracemalloc
 import asyncssh
 import pytest
 
-from ingot_repos.transport.ssh.bounded_sessions import Environment
+from ingot_ssh.patches.bounded_sessions import Environment
 
 from ..ssh_world import Key, ssh_before
 

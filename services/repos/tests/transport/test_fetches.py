@@ -22,10 +22,10 @@ from ingot_git.protocol.fetch_requests import FetchRequest
 from ingot_git.protocol.smart_http import pkt_line
 from ingot_repos.access.rules import read_rights
 from ingot_repos.access.rules.admission import LongRequests
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
 from ingot_repos.transport.api.exchanges import Exchange
 from ingot_repos.transport.rules import fetches as git_fetches
 from ingot_repos.transport.rules import shared_fetches
+from ingot_ssh.sessions import KEY_HEADER
 from ingot_testing.service import serve
 
 from ..pushes.test_rights import WRITER, end_the_token, remove, rename, suspend

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import asyncssh
 import pytest
 
-from ingot_repos.transport.ssh.limits import Counted, CountedAddresses
-from ingot_repos.transport.ssh.server import LEAST_BYTES, MOST_CHANNELS
+from ingot_ssh.limits import Counted, CountedAddresses
+from ingot_ssh.server import LEAST_BYTES, MOST_CHANNELS
 
 from ..ssh_world import Key, served
 

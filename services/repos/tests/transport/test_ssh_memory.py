@@ -5,8 +5,8 @@ import asyncio
 import asyncssh
 import pytest
 
-from ingot_repos.transport.ssh.server import PART, WINDOW
-from ingot_repos.transport.ssh.upstreams import AppUpstream
+from ingot_ssh.server import PART, WINDOW
+from ingot_ssh.upstreams import AppUpstream
 
 from ..ssh_world import Key, ssh_before
 

@@ -15,7 +15,7 @@ from ingot_git.testing.builders import commit as commit_files
 from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.store.deploy_keys import deploy_key
 from ingot_repos.catalog.store.tables import account
-from ingot_repos.transport.ssh.upstreams import AppUpstream
+from ingot_ssh.upstreams import AppUpstream
 from ingot_testing.metrics import value_of
 from ingot_testing.processes import free_port
 from ingot_wire.client import Origin

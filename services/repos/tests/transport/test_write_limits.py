@@ -10,10 +10,10 @@ import pytest
 from asyncssh.constants import MSG_GLOBAL_REQUEST, MSG_KEXINIT, MSG_REQUEST_FAILURE
 from asyncssh.packet import Boolean, String
 
-from ingot_repos.transport.ssh import write_limits
-from ingot_repos.transport.ssh.bounded_sessions import LEAST_PACKET
-from ingot_repos.transport.ssh.upstreams import AppUpstream
-from ingot_repos.transport.ssh.write_limits import MOST_UNSENT
+from ingot_ssh.patches import write_limits
+from ingot_ssh.patches.bounded_sessions import LEAST_PACKET
+from ingot_ssh.patches.write_limits import MOST_UNSENT
+from ingot_ssh.upstreams import AppUpstream
 
 from ..ssh_world import Key, served
 

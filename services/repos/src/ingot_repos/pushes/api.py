@@ -22,13 +22,13 @@ from ingot_repos.access.api.wikis import CODE, WIKI, split_name, with_files
 from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER, LEVELS
 from ingot_repos.access.store import deploy_keys as deploy_key_store
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.protection.rules.decisions import Actor, actor_of
 from ingot_repos.pushes.rules.pushers import Pusher
 from ingot_repos.pushes.rules.ref_updates import require_changeable
+from ingot_ssh.sessions import KEY_HEADER, LEVELS
 
 FindRow = Callable[[], Awaitable[RepositoryRow]]
 """Finds the repository of a session, by name or by id; raises NotFound."""

@@ -24,7 +24,6 @@ from ingot_repos.access.rules import deploy_keys
 from ingot_repos.access.rules import levels as access
 from ingot_repos.access.rules.read_rights import RenewReader
 from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.access.rules.ssh_sessions import HostKeys, KeyHolder
 from ingot_repos.access.store import deploy_keys as deploy_key_store
 from ingot_repos.catalog.store import repositories
 from ingot_repos.clients.identity import HttpIdentity
@@ -35,6 +34,7 @@ from ingot_repos.transport.api.exchanges import Exchange, GitAnswer
 from ingot_repos.transport.api.sessions import fetch, push
 from ingot_repos.transport.rules import host_keys
 from ingot_repos.transport.rules.fetches import answer
+from ingot_ssh.sessions import HostKeys, KeyHolder
 
 
 async def _renew(

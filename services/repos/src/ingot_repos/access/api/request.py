@@ -13,11 +13,11 @@ from ingot_git.hooks.hook_questions import HookQuestions
 from ingot_git.storage.storage import Storage
 from ingot_repos.access.rules.admission import Admission
 from ingot_repos.access.rules.resolved import ResolvedRepository
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.transfers import TransferRow
 from ingot_repos.presentation.rules.presenter import Presenter
 from ingot_repos.settings import Settings
+from ingot_ssh.sessions import KEY_HEADER
 
 ACQUIRED_BY = "slot_acquired_by"
 """Key of the scope. Its value is the caller for whom the request holds a slot of the ConcurrencyLimiter."""

@@ -9,11 +9,11 @@ from litestar import post
 from ingot_chassis.errors import Denied
 from ingot_chassis.security.sealing import Seal
 from ingot_repos.access.api.request import RepositoryRequest
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER
 from ingot_repos.lfs.api.objects import lfs_root
 from ingot_repos.lfs.rules.objects import LFS_OFF
 from ingot_repos.lfs.rules.tokens import LIFETIME, headers_of, issue
 from ingot_repos.pushes.api import SshSession, opened_by_key
+from ingot_ssh.sessions import KEY_HEADER
 
 PATH = "/internal/ssh/{owner:str}/{repo:str}/git-lfs-authenticate"
 

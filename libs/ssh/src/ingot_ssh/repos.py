@@ -8,9 +8,9 @@ import msgspec
 from ingot_chassis.errors import ApiError, ErrorObject, NotFound, Unavailable
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
 from ingot_chassis.telemetry import request_id
-from ingot_repos.access.rules.ssh_sessions import KEY_HEADER, HostKeys, KeyHolder
-from ingot_repos.transport.ssh.commands import Command
-from ingot_repos.transport.ssh.upstreams import Upstream, UpstreamAnswer
+from ingot_ssh.commands import Command
+from ingot_ssh.sessions import KEY_HEADER, HostKeys, KeyHolder
+from ingot_ssh.upstreams import Upstream, UpstreamAnswer
 from ingot_wire.framing import Headers
 
 

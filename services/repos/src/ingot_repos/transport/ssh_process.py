@@ -7,8 +7,8 @@ from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import ServiceIdentity
 from ingot_chassis.settings import SettingsError
 from ingot_repos.settings import Settings
-from ingot_repos.transport.ssh.repos import Repos
-from ingot_repos.transport.ssh.server import SshServer
+from ingot_ssh.repos import Repos
+from ingot_ssh.server import SshServer
 from ingot_wire.client import Origin
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingot_repos.transport.ssh.commands import Command, parse
+from ingot_ssh.commands import Command, parse
 
 GOOD = {
     "git-upload-pack 'ann/app.git'": Command("git-upload-pack", "ann", "app"),

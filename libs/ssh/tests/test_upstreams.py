@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ingot_repos.transport.ssh.upstreams import AppUpstream
+from ingot_ssh.upstreams import AppUpstream
 
 
 async def test_a_request_ends_although_its_client_left_before_it_was_answered():

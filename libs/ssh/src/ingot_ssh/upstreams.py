@@ -4,11 +4,11 @@ A request and its response are streamed in parallel: git answers before the clie
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol, Self
 from urllib.parse import unquote
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
-from ingot_git.process.streaming import once
 from ingot_wire.client_connection import Body
 from ingot_wire.framing import Headers
 
@@ -68,7 +68,7 @@ class AppAnswer:
 
     def __init__(self, body: Body) -> None:
         self.status = 0
-        self._body = aiter(once(body) if isinstance(body, bytes) else body)
+        self._body = aiter(_once(body) if isinstance(body, bytes) else body)
         self._is_read = self._is_left = False
         self._parts = asyncio.Queue[tuple[bytes, bool]](1)
         self._begun, self._left = asyncio.Event(), asyncio.Event()
@@ -136,3 +136,7 @@ class AppAnswer:
             self._begun.set()
         elif not self._is_left:
             await self._parts.put((message.get("body", b""), message.get("more_body", False)))
+
+
+async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
+    yield data

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import asyncssh
 import structlog
@@ -18,14 +18,13 @@ from prometheus_client import Gauge
 
 from ingot_chassis.errors import ApiError, Unavailable
 from ingot_chassis.telemetry import set_request_id
-from ingot_repos.access.rules.ssh_sessions import KeyHolder
-from ingot_repos.settings import Settings
-from ingot_repos.transport.ssh.bounded_sessions import BoundedSession, bounded_session
-from ingot_repos.transport.ssh.commands import Command, parse
-from ingot_repos.transport.ssh.ignored_packets import leave_out_ignored_packets
-from ingot_repos.transport.ssh.limits import Counted, CountedAddresses
-from ingot_repos.transport.ssh.repos import Refused, Repos
-from ingot_repos.transport.ssh.write_limits import WriteLimit
+from ingot_ssh.commands import Command, parse
+from ingot_ssh.limits import Counted, CountedAddresses
+from ingot_ssh.patches.bounded_sessions import BoundedSession, bounded_session
+from ingot_ssh.patches.ignored_packets import leave_out_ignored_packets
+from ingot_ssh.patches.write_limits import WriteLimit
+from ingot_ssh.repos import Refused, Repos
+from ingot_ssh.sessions import KeyHolder
 
 log = structlog.get_logger()
 SESSIONS = Gauge("ingot_ssh_sessions", "Sessions of git over SSH that run now")
@@ -61,10 +60,26 @@ ENCRYPTION = (
 )
 
 
+class ServerSettings(Protocol):
+    """Settings of the server. The settings of repos have them, where their limits and units are documented."""
+
+    ssh_user: str
+    ssh_login_seconds: float
+    ssh_idle_seconds: float
+    ssh_handshakes: int
+    ssh_connections_per_address: int
+    ssh_sessions_per_key: int
+    drain_seconds: int
+    handover_seconds: float
+    handover_limit_seconds: float
+
+
 class SshServer:
     """The state that all connections of the SSH server share."""
 
-    def __init__(self, repos: Repos, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, repos: Repos, settings: ServerSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.repos, self.settings, self.clock = repos, settings, clock
         self.addresses = CountedAddresses(settings.ssh_connections_per_address)
         self.handshakes = Counted(settings.ssh_handshakes)

@@ -1,1 +1,0 @@
-"""The SSH server. It forwards each session to a process that serves repositories."""
