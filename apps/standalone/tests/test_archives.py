@@ -129,6 +129,14 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path
 DONE = b'{"status": "done", "counts": {}}'
 
 
+def test_files_that_an_archive_lacks_are_named(tmp_path: Path, serve: Any) -> None:
+    left_out = [{"number": 4, "name": "fi\x1blm.mp4", "size": 50_000_000, "reason": "too-large"}]
+    body = json.dumps({"status": "done", "counts": {}, "left_out_files": left_out}).encode()
+    server = serve(200, body, ETag=f'"{hashlib.sha256(body).hexdigest()}"')
+    command = ingot("export", server.url, str(tmp_path / "a.zip"))
+    assert f"{server.url} #4: film.mp4 is left out: too-large" in command.out
+
+
 @pytest.mark.parametrize("body", [b"no JSON", b"[]", b"{}", b"[" * 100_000, b"7"])
 def test_another_answer_than_ingot_gives_is_no_traceback(tmp_path: Path, serve: Any, body: bytes) -> None:
     server = serve(200, body)

@@ -5,10 +5,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from ingot_chassis.http.parts import PARTS
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity.accounts import User
 from ingot_contracts.repos.events import ExportRequested
-from ingot_contracts.repos.exports import ExportedPull, ExportPage
+from ingot_contracts.repos.exports import ExportedPull, ExportPage, LeftOutFile
 from ingot_contracts.repos.imports import (
     ImportedDependency,
     ImportedLabel,
@@ -18,6 +19,8 @@ from ingot_contracts.repos.imports import (
     ImportedRequest,
     ImportedTime,
 )
+from ingot_issues.attachments.components import AttachmentComponents
+from ingot_issues.attachments.rules import OBJECTS
 from ingot_issues.exports import jobs, rules
 from ingot_issues.exports.rules import KINDS, read_page
 from ingot_testing.service import count_statements
@@ -185,7 +188,7 @@ async def test_a_page_costs_the_same_for_any_number_of_objects(world, monkeypatc
         monkeypatch.setattr(rules, "PULL_OBJECTS", most)
         with count_statements(world.db) as statements:
             async with world.db.read() as db:
-                page = await read_page(db, APP, "one", cursor)
+                page = (await read_page(db, APP, "one", cursor)).page
         counts.append(len(statements))
         assert len([*page.issues, *page.pulls, *page.comments]) == most
     assert 0 < counts[0] == counts[1]
@@ -214,10 +217,55 @@ async def test_a_file_that_is_too_large_stays_behind(world, monkeypatch):
     issue = await world.open_issue()
     path = f"/api/v1/repos/ann/app/issues/{issue['number']}/assets"
     for content in (b"abc", b"abcd"):
-        sent = {"attachment": ("a.log", content)}
+        sent = {"attachment": (f"{len(content)}.log", content)}
         await world.http.post(path, files=sent, headers=world.headers(1))
-    await exported(world)
+    pages = await exported(world)
     assert [*world.repos.export_files.values()] == [b"abc"]
+    [left_out] = [one for page in pages for one in page.left_out]
+    assert left_out == LeftOutFile(number=issue["number"], name="4.log", size=4, reason="too-large")
+
+
+async def test_a_file_that_is_not_stored_stays_behind_and_is_named(world):
+    issue = await world.open_issue()
+    text = await world.create(f"/issues/{issue['number']}/comments", {"body": "see"})
+    path = f"/api/v1/repos/ann/app/issues/comments/{text['id']}/assets"
+    await world.http.post(path, files={"attachment": ("a.log", b"abc")}, headers=world.headers(1))
+    objects = world.app.state[PARTS][AttachmentComponents].editor.objects
+    [keys] = [page async for page in objects.list(OBJECTS)]
+    await objects.delete([one.key for one in keys])
+    pages = await exported(world)
+    assert world.repos.export_files == {}
+    [left_out] = [one for page in pages for one in page.left_out]
+    assert left_out == LeftOutFile(number=issue["number"], name="a.log", size=3, reason="lost")
+
+
+async def test_the_rows_of_files_are_read_once(world):
+    issue = await world.open_issue()
+    path = f"/api/v1/repos/ann/app/issues/{issue['number']}/assets"
+    await world.http.post(path, files={"attachment": ("a.log", b"abc")}, headers=world.headers(1))
+    with count_statements(world.db) as statements:
+        await exported(world)
+    reads = [one for one, _ in statements if "FROM attachment" in one]
+    assert reads
+    assert [one for one in reads if "attachment.uuid IN" in one] == []
+
+
+@pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
+async def test_only_labels_of_the_owner_are_compared(world):
+    """By the plan of SQLite, a page of labels walks over no labels of other owners."""
+    with count_statements(world.db) as statements:
+        async with world.db.read() as db:
+            await read_page(db, APP, "one", "", owner_id=20)
+    [(statement, parameters)] = [one for one in statements if "FROM label" in one[0]]
+    async with world.db.reading.connect() as connection:
+        plan = [
+            row.detail
+            for row in await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        ]
+    lookups = [one for one in plan if one.startswith(("SEARCH label", "SCAN label"))]
+    assert len(lookups) == 2, plan
+    for column in ("repository_id=?", "organization_id=?"):
+        assert [one for one in lookups if column in one], plan
 
 
 async def test_labels_of_the_organization_come_if_issues_have_them(world):

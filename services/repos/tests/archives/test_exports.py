@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ingot_chassis.clock import now
-from ingot_contracts.repos.exports import ExportFile, ExportPage, archived_file
+from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutFile, archived_file
 from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
 from ingot_remotes.archives import archive
@@ -20,7 +20,7 @@ from ingot_remotes.archives.layout import MOST_PAGE_BYTES
 from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
-from ingot_repos.archives.rules import gitea_layout
+from ingot_repos.archives.rules import exports, gitea_layout
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
@@ -312,11 +312,43 @@ async def test_an_empty_repository_goes_out_and_in(world, ann, tmp_path):
 async def test_a_page_that_is_sent_twice_is_stored_once(world, ann, app):
     name, labels = await begin(ann), OBJECTS["labels"]
     first = ExportPage(name=name, cursor="", following="1", labels=labels)
-    assert await page(ann, app["id"], first) == {"state": "running", "cursor": "1"}
-    assert await page(ann, app["id"], first) == {"state": "running", "cursor": "1"}
+    state = {"state": "running", "cursor": "1", "owner_id": 1}
+    for _ in range(2):
+        assert await page(ann, app["id"], first) == state
     url = f"/internal/exports/{app['id']}/state?name={name}"
-    assert (await ann.call("GET", url, peer="issues")).json() == {"state": "running", "cursor": "1"}
+    assert (await ann.call("GET", url, peer="issues")).json() == state
     assert (await ann.get("/repos/ann/app/export")).json()["counts"] == {"labels": 1}
+
+
+async def test_files_that_an_archive_lacks_are_named(world, ann, app, monkeypatch):
+    monkeypatch.setattr(exports, "MOST_LEFT_OUT", 2)
+    name, labels = await begin(ann), OBJECTS["labels"]
+    files = [
+        LeftOutFile(number=number, name="film.mp4", size=50_000_000, reason="too-large")
+        for number in (1, 2, 3)
+    ]
+    first = ExportPage(name=name, cursor="", following="1", labels=labels, left_out=files[:1])
+    for _ in range(2):  # a killed job sends it again
+        await page(ann, app["id"], first)
+    await page(ann, app["id"], ExportPage(name=name, cursor="1", following="2", left_out=files[1:]))
+    shown = (await ann.get("/repos/ann/app/export")).json()["left_out_files"]
+    assert shown == [msgspec.to_builtins(one) for one in files[:2]]
+
+
+async def test_files_and_pages_do_not_list_the_folder_again_and_again(world, ann, app, monkeypatch):
+    """Each file and each page reads the same number of files of the folder, however many there are."""
+    name, listed = await begin(ann), []
+    lists = exports.files_in
+
+    def count(folder):
+        listed.append(folder)
+        return lists(folder)
+
+    monkeypatch.setattr(exports, "files_in", count)
+    for number in range(4):
+        await send_file(ann, app["id"], name, f"file {number}".encode())
+    await page(ann, app["id"], ExportPage(name=name, cursor="", following="1", labels=OBJECTS["labels"]))
+    assert len(listed) == 1
 
 
 async def test_an_export_that_was_replaced_gets_no_pages(world, ann, app):

@@ -8,6 +8,7 @@ PAGE = "/ann/demo/settings/export"
 EXPORT = {
     "status": "running", "counts": {"issues": 30, "pulls": 1}, "size": 0, "error": "", "created_at": MOMENT,
     "finished_at": None, "expires_at": None, "layout": "archive", "left_out": [],
+    "left_out_files": [],
 }  # fmt: skip
 ENDED = {"finished_at": MOMENT, "expires_at": MOMENT}
 DOWNLOAD = 'href="/api/v1/repos/ann/demo/export/archive"'
@@ -71,6 +72,20 @@ async def test_an_export_for_gitea_is_named_with_what_it_leaves_out(pages, forge
     assert [one for one in words if one not in shown] == []
     for number in (3, 8):
         assert f'<a href="/ann/demo/pulls/{number}">#{number}</a>' in shown
+
+
+async def test_files_that_an_archive_lacks_are_named(pages, forge):
+    files = [
+        {"number": 4, "name": "<film>.mp4", "size": 50_000_000, "reason": "too-large"},
+        {"number": 5, "name": "b.log", "size": 1024, "reason": "lost"},
+    ]
+    forge.answers[f"{HOME}/export"] = EXPORT | ENDED | {"status": "done", "left_out_files": files}
+    shown = (await pages.get(PAGE, ANN)).text
+    for words in (
+        '&lt;film&gt;.mp4 of <a href="/ann/demo/issues/4">#4</a>, 47.7 MiB: too large',
+        'b.log of <a href="/ann/demo/issues/5">#5</a>, 1.0 KiB: not stored',
+    ):
+        assert words in shown, words
 
 
 async def test_a_failed_export_says_why_and_is_begun_again(pages, forge):

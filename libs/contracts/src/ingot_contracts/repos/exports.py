@@ -1,6 +1,6 @@
 """Pages of a repository that issues sends to repos, which writes them into an archive."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -21,12 +21,28 @@ class ExportedPull(ImportedPull, frozen=True, kw_only=True):
     comments: list[ImportedComment] = msgspec.field(default_factory=list)
 
 
+LeftOutReason: TypeAlias = Literal["too-large", "lost"]
+
+
+class LeftOutFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the issue or pull request ``number`` that an archive lacks. ``size`` is in bytes.
+
+    ``too-large``: an import takes no file of this size. ``lost``: the file is not stored.
+    """
+
+    number: int
+    name: str
+    size: int
+    reason: LeftOutReason
+
+
 class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
 
     ``following`` is the cursor of the next page; empty after the last page. People of this server have only
     their ``account_id``. People of a former source have their name and id at that source. ``is_too_large``:
-    repos rejected the page for its size. Such a page has no objects, and the export fails.
+    repos rejected the page for its size. Such a page has no objects, and the export fails. ``left_out`` are
+    files of the texts of the page that were not sent.
     """
 
     name: str
@@ -40,6 +56,7 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     comments: list[ImportedComment] = []
     times: list[ImportedTime] = []
     dependencies: list[ImportedDependency] = []
+    left_out: list[LeftOutFile] = []
 
 
 class ExportFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +75,10 @@ def archived_file(sha256: str) -> str:
 class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an export.
 
-    ``running``: the page at ``cursor`` is next. ``ended``: repos accepts no more pages.
+    ``running``: the page at ``cursor`` is next. ``ended``: repos accepts no more pages. ``owner_id`` owns the
+    repository; 0 if the export has ended, and from older releases of repos.
     """
 
     state: Literal["running", "ended"]
     cursor: str = ""
+    owner_id: int = 0

@@ -190,7 +190,7 @@ class FakeRepos:
             ("GET", "files"): self._history,
             ("PUT", "pull-heads"): self._set_pull_head,
             ("POST", "pages"): self._page,
-            ("GET", "state"): lambda call: self._export_state(parameter_of(call, "name")),
+            ("GET", "state"): lambda call: self._export_state(call, parameter_of(call, "name")),
             ("POST", "imported-files"): self._import_file,
             ("POST", "exported-files"): self._export_file,
         }
@@ -284,27 +284,30 @@ class FakeRepos:
         """Return a page of an import, or store a page of an export and return its state."""
         if call.path.split("/")[2] == "exports":
             page = body_of(call, ExportPage)
-            if self._export_state(page.name) == ExportState(state="running", cursor=page.cursor):
+            state = self._export_state(call, page.name)
+            if (state.state, state.cursor) == ("running", page.cursor):
                 if sum(len(one.body) for one in page.issues) > self.largest_page:
                     raise Refusal(413)
                 self.exports[page.name].append(page)
                 if page.is_too_large:
                     return ExportState(state="ended")
-            return self._export_state(page.name)
+            return self._export_state(call, page.name)
         request = body_of(call, ReadImportPage)
         ended = ImportPage(state="ended")
         return self.import_pages.get((id_of(call.path.split("/")[3]), request.cursor), ended)
 
-    def _export_state(self, name: str) -> ExportState:
+    def _export_state(self, call: RecordedCall, name: str) -> ExportState:
         pages = self.exports.get(name)
         if pages is None or (pages and not pages[-1].following):
             return ExportState(state="ended")
-        return ExportState(state="running", cursor=pages[-1].following if pages else "")
+        repository = self._repository(call)
+        cursor = pages[-1].following if pages else ""
+        return ExportState(state="running", cursor=cursor, owner_id=repository.owner.id)
 
     def _export_file(self, call: RecordedCall) -> ExportState:
         file = body_of(call, ExportFile)
         self.export_files[file.sha256] = file.content
-        return self._export_state(file.name)
+        return self._export_state(call, file.name)
 
     def _import_file(self, call: RecordedCall) -> ImportFile:
         return self.import_files.get(body_of(call, ReadImportFile).address, ImportFile(state="absent"))

@@ -163,6 +163,12 @@ def with_files_at(paths: Collection[str], one: Any, page: str = "") -> Any:
     return msgspec.structs.replace(one, **changes)
 
 
+def addresses_in(objects: Sequence[Any]) -> set[str]:
+    """Return the addresses of all files of issues, pull requests and comments."""
+    texts = [*objects, *(text for one in objects if isinstance(one, ExportedPull) for text in one.comments)]
+    return {file.address for one in texts for file in getattr(one, "files", ())}
+
+
 def people_in(value: Any) -> Iterator[ImportedPerson]:
     """Yield all people in a list or struct."""
     if isinstance(value, ImportedPerson):

@@ -4,6 +4,8 @@ repos stores each page with the cursor of the next one. So a new worker continue
 killed job.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from ingot_chassis.clock import now
@@ -12,11 +14,11 @@ from ingot_chassis.errors import NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.objects.store import ObjectLost
-from ingot_contracts.repos.exports import ExportFile, ExportPage
+from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutReason
 from ingot_issues.attachments.rules import AttachmentEditor, object_key
 from ingot_issues.clients.repos import HttpRepos
-from ingot_issues.exports import store
-from ingot_issues.exports.rules import EXPORT, SendPages, read_page, uuids_of_files
+from ingot_issues.exports.rules import EXPORT, SendPages, left_out_of, read_page
+from ingot_issues.exports.store import FileRow
 
 MOST_FILE_BYTES = 32 * 1024 * 1024
 """Limit of a file: it is read into memory. An import has the same limit."""
@@ -43,8 +45,11 @@ class ExportJobs:
             if state.state == "ended":
                 return
             async with self._db.read() as db:
-                page = await read_page(db, request.repository_id, request.name, state.cursor)
-            await self._send_files(request.repository_id, page)
+                read = await read_page(
+                    db, request.repository_id, request.name, state.cursor, owner_id=state.owner_id
+                )
+            left_out = await self._send_files(request.repository_id, request.name, read.files)
+            page = msgspec.structs.replace(read.page, left_out=left_out_of(read, left_out))
             try:
                 state = await self._repos.send_export_page(request.repository_id, page)
             except TooLarge:  # of one object, because a page ends behind a large one
@@ -53,25 +58,28 @@ class ExportJobs:
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now())
 
-    async def _send_files(self, repository_id: int, page: ExportPage) -> None:
-        """Send the files of a page, until the export ends. Files that are gone or too large stay behind."""
-        uuids = uuids_of_files(page)
-        if not uuids or self._attachments is None:
-            return
-        async with self._db.read() as db:
-            rows = {row.sha256: row for row in await store.files_by_uuid(db, uuids)}
-        for row in rows.values():
+    async def _send_files(
+        self, repository_id: int, name: str, files: Mapping[str, FileRow]
+    ) -> dict[str, LeftOutReason]:
+        """Send the files of a page, until the export ends. Return the hashes of those that stay behind."""
+        left_out = dict[str, LeftOutReason]()
+        if self._attachments is None:
+            return left_out
+        for row in {row.sha256: row for row in files.values()}.values():
             if row.size > MOST_FILE_BYTES:
+                left_out[row.sha256] = "too-large"
                 continue
             key = object_key(repository_id, row.uuid)
             try:
                 chunks = [chunk async for chunk in self._attachments.objects.read(key, range(row.size))]
-            except ObjectLost:  # it was deleted since
+            except ObjectLost:  # for example, it was deleted since
+                left_out[row.sha256] = "lost"
                 continue
-            file = ExportFile(name=page.name, sha256=row.sha256, content=b"".join(chunks))
+            file = ExportFile(name=name, sha256=row.sha256, content=b"".join(chunks))
             try:
                 state = await self._repos.send_export_file(repository_id, file)
             except NotFound:  # an older release of repos takes no files
-                return
+                break
             if state.state == "ended":
-                return
+                break
+        return left_out

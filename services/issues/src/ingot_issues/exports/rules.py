@@ -6,13 +6,19 @@ People of this server have the id of their account; repos names them. Those of a
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.errors import BadRequest
-from ingot_contracts.repos.exports import ExportedPull, ExportPage, archived_file
+from ingot_contracts.repos.exports import (
+    ExportedPull,
+    ExportPage,
+    LeftOutFile,
+    LeftOutReason,
+    archived_file,
+)
 from ingot_contracts.repos.imports import (
     ImportedComment,
     ImportedDependency,
@@ -71,14 +77,25 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
     after_blocker: int = 0
 
 
-async def read_page(db: Executor, repository_id: int, name: str, text: str) -> ExportPage:
-    """Return the page at a cursor. A page without objects ends its kind. Raises BadRequest."""
+class ReadPage(NamedTuple):
+    """A page, and the rows of the files of its texts by their uuids."""
+
+    page: ExportPage
+    files: Mapping[str, FileRow]
+
+
+async def read_page(db: Executor, repository_id: int, name: str, text: str, *, owner_id: int = 0) -> ReadPage:
+    """Return the page at a cursor. A page without objects ends its kind. Raises BadRequest.
+
+    ``owner_id`` owns the repository; 0 if an older release of repos does not name the owner.
+    """
     try:
         cursor = msgspec.json.decode(text, type=Cursor) if text else Cursor()
         kind = KINDS[cursor.kind]
     except (msgspec.MsgspecError, IndexError):
         raise BadRequest("the cursor is invalid") from None
-    objects, positions = await _read(db, repository_id, kind, cursor)
+    files = dict[str, FileRow]()
+    objects, positions = await _read(db, repository_id, kind, cursor, owner_id, files)
     count = _count_within(objects)
     if count:
         after, after_blocker = positions[count - 1]
@@ -86,12 +103,13 @@ async def read_page(db: Executor, repository_id: int, name: str, text: str) -> E
     else:
         following = Cursor(cursor.kind + 1) if cursor.kind + 1 < len(KINDS) else None
     lists: dict[str, Any] = {kind: objects[:count]}
-    return ExportPage(
+    page = ExportPage(
         name=name,
         cursor=text,
         following=msgspec.json.encode(following).decode() if following is not None else "",
         **lists,
     )
+    return ReadPage(page, {uuid: files[uuid] for _, uuid in files_of_texts(page)})
 
 
 def _count_within(objects: Sequence[msgspec.Struct]) -> int:
@@ -105,26 +123,26 @@ def _count_within(objects: Sequence[msgspec.Struct]) -> int:
 
 
 async def _read(
-    db: Executor, repository_id: int, kind: str, cursor: Cursor
+    db: Executor, repository_id: int, kind: str, cursor: Cursor, owner_id: int, files: dict[str, FileRow]
 ) -> tuple[Sequence[Any], list[tuple[int, int]]]:
-    """Return the objects behind a cursor, and the place of each."""
+    """Return the objects behind a cursor, and the place of each. Add the files of their texts to ``files``."""
     after = cursor.after
     if kind == "labels":
-        labels = await store.list_labels(db, repository_id, after, PAGE_OBJECTS)
+        labels = await store.list_labels(db, repository_id, owner_id, after, PAGE_OBJECTS)
         return [_label(row) for row in labels], [(row.id, 0) for row in labels]
     if kind == "milestones":
         milestones = await store.list_milestones(db, repository_id, after, PAGE_OBJECTS)
         return [_milestone(row) for row in milestones], [(row.id, 0) for row in milestones]
     if kind == "issues":
         issues = await store.list_issues(db, repository_id, after, PAGE_OBJECTS)
-        fields = await _fields_of(db, issues)
+        fields = await _fields_of(db, issues, files)
         return [ImportedIssue(**fields[row.id]) for row in issues], [(row.number, 0) for row in issues]
     if kind == "pulls":
         pulls = await store.list_pulls(db, repository_id, after, PULL_OBJECTS)
-        return await _pulls(db, pulls), [(row.number, 0) for row in pulls]
+        return await _pulls(db, pulls, files), [(row.number, 0) for row in pulls]
     if kind == "comments":
         comments = await store.list_comments(db, repository_id, after, PAGE_OBJECTS)
-        return await _comments(db, comments), [(row.id, 0) for row in comments]
+        return await _comments(db, comments, files), [(row.id, 0) for row in comments]
     return await _read_numbered(db, repository_id, kind, cursor)
 
 
@@ -192,24 +210,40 @@ def _file(row: FileRow) -> ImportedFile:
     return ImportedFile(uuid=row.uuid, address=address, name=row.name, created_at=row.created_at)
 
 
-def uuids_of_files(page: ExportPage) -> list[str]:
-    """Return the files of all texts of a page."""
+def files_of_texts(page: ExportPage) -> list[tuple[int, str]]:
+    """Return the files of all texts of a page: the number of the issue, and the uuid of the file."""
     comments = [*page.comments, *(text for pull in page.pulls for text in pull.comments)]
-    of_issues = [file for issue in (*page.issues, *page.pulls) for file in issue.files]
-    return [file.uuid for file in (*of_issues, *(file for text in comments for file in text.files))]
+    return [(one.number, file.uuid) for one in (*page.issues, *page.pulls, *comments) for file in one.files]
+
+
+def left_out_of(read: ReadPage, reasons: Mapping[str, LeftOutReason]) -> list[LeftOutFile]:
+    """Return the files of a page that stay behind. ``reasons`` has a reason by the hash of a file."""
+    rows = [(number, read.files[uuid]) for number, uuid in files_of_texts(read.page)]
+    return [
+        LeftOutFile(number=number, name=row.name, size=row.size, reason=reasons[row.sha256])
+        for number, row in rows
+        if row.sha256 in reasons
+    ]
 
 
 def _reaction(row: ReactionRow) -> ImportedReaction:
     return ImportedReaction(author=_account(row.account_id), content=row.content, created_at=row.created_at)
 
 
-async def _fields_of(db: Executor, rows: Sequence[IssueRow]) -> dict[int, dict[str, Any]]:
-    """Return the fields that issues and pull requests have in common, by the id of their rows."""
+async def _fields_of(
+    db: Executor, rows: Sequence[IssueRow], seen: dict[str, FileRow]
+) -> dict[int, dict[str, Any]]:
+    """Return the fields that issues and pull requests have in common, by the id of their rows.
+
+    Add their files to ``seen``.
+    """
     ids = [row.id for row in rows]
     labels = _grouped((one.issue_id, one.label_id) for one in await store.labels_of(db, ids))
     assignees = _grouped((one.issue_id, one.account_id) for one in await store.assignees_of(db, ids))
     reactions = _grouped((one.issue_id, _reaction(one)) for one in await store.reactions_to_issues(db, ids))
-    files = _grouped((one.issue_id, _file(one)) for one in await store.files_of_issues(db, ids))
+    attached = await store.files_of_issues(db, ids)
+    seen |= {one.uuid: one for one in attached}
+    files = _grouped((one.issue_id, _file(one)) for one in attached)
     return {
         row.id: {
             "source_id": row.id,
@@ -242,12 +276,17 @@ def _grouped(pairs: Iterable[tuple[int, _T]]) -> Mapping[int, list[_T]]:
     return groups
 
 
-async def _comments(db: Executor, rows: Sequence[CommentRow]) -> list[ImportedComment]:
+async def _comments(
+    db: Executor, rows: Sequence[CommentRow], seen: dict[str, FileRow]
+) -> list[ImportedComment]:
+    """Return comments, and add their files to ``seen``."""
     ids = [row.id for row in rows]
     reactions = _grouped(
         (one.comment_id or 0, _reaction(one)) for one in await store.reactions_to_comments(db, ids)
     )
-    files = _grouped((one.comment_id or 0, _file(one)) for one in await store.files_of_comments(db, ids))
+    attached = await store.files_of_comments(db, ids)
+    seen |= {one.uuid: one for one in attached}
+    files = _grouped((one.comment_id or 0, _file(one)) for one in attached)
     return [
         ImportedComment(
             source_id=row.id,
@@ -263,9 +302,11 @@ async def _comments(db: Executor, rows: Sequence[CommentRow]) -> list[ImportedCo
     ]
 
 
-async def _pulls(db: Executor, rows: Sequence[PullRow]) -> list[ExportedPull]:
-    ids, fields = [row.id for row in rows], await _fields_of(db, rows)
-    comments = _grouped((one.number, one) for one in await _comments(db, await store.comments_of(db, ids)))
+async def _pulls(db: Executor, rows: Sequence[PullRow], seen: dict[str, FileRow]) -> list[ExportedPull]:
+    """Return pull requests, and add the files of their texts to ``seen``."""
+    ids, fields = [row.id for row in rows], await _fields_of(db, rows, seen)
+    texts = await _comments(db, await store.comments_of(db, ids), seen)
+    comments = _grouped((one.number, one) for one in texts)
     reviews = await store.reviews_of(db, ids)
     submitted = [one for one in reviews if one.state != ReviewState.REQUEST_REVIEW]
     lines = _grouped(

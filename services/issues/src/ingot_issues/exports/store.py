@@ -202,8 +202,14 @@ _COMMENTS = select(
 _IS_TEXT = comment.c.kind == CommentKind.COMMENT
 
 
-async def list_labels(db: Executor, repository_id: int, after: int, most: int) -> Sequence[LabelRow]:
-    """Return labels of the repository, and those of its organization that its issues have."""
+async def list_labels(
+    db: Executor, repository_id: int, owner_id: int, after: int, most: int
+) -> Sequence[LabelRow]:
+    """Return labels of the repository, and those of its organization that its issues have.
+
+    Without ``owner_id``, the labels of all organizations are compared.
+    """
+    is_shared = label.c.organization_id == owner_id if owner_id else label.c.organization_id.is_not(None)
     is_used = (
         select(issue_label.c.label_id)
         .join(issue, issue.c.id == issue_label.c.issue_id)
@@ -211,9 +217,7 @@ async def list_labels(db: Executor, repository_id: int, after: int, most: int) -
         .exists()
     )
     is_own = label.c.repository_id == repository_id
-    statement = select(label).where(
-        or_(is_own, and_(label.c.organization_id.is_not(None), is_used)), label.c.id > after
-    )
+    statement = select(label).where(or_(is_own, and_(is_shared, is_used)), label.c.id > after)
     return await fetch_all(db, statement.order_by(label.c.id).limit(most), LabelRow)
 
 
@@ -324,11 +328,6 @@ async def files_of_issues(db: Executor, issue_ids: Collection[int]) -> Sequence[
 async def files_of_comments(db: Executor, comment_ids: Collection[int]) -> Sequence[FileRow]:
     statement = _files().where(any_of(attachment.c.comment_id, "ids"))
     return await fetch_all(db, statement, FileRow, ids=list(comment_ids))
-
-
-async def files_by_uuid(db: Executor, uuids: Collection[str]) -> Sequence[FileRow]:
-    statement = _files().where(any_of(attachment.c.uuid, "uuids"))
-    return await fetch_all(db, statement, FileRow, uuids=list(uuids))
 
 
 def _files() -> Select[tuple[object, ...]]:

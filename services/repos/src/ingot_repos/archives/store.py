@@ -25,6 +25,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import UtcDateTime
 from ingot_chassis.db.transaction import insert
+from ingot_contracts.repos.exports import LeftOutFile
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.catalog.store.tables import metadata, repository
 
@@ -50,6 +51,8 @@ export = Table(
     # Of the file that is stored; and the pull requests without a patch in it, as JSON.
     Column("layout", String(10), nullable=False, server_default=Layout.ARCHIVE),
     Column("left_out", Text, nullable=False, server_default="[]"),
+    # Files of texts that are not in the archive: a ``LeftOutFile`` each, as JSON.
+    Column("left_out_files", Text, nullable=False, server_default="[]"),
     # The archive as an object.
     Column("size", BigInteger, nullable=False, default=0),
     Column("sha256", String(64), nullable=False, default=""),
@@ -68,7 +71,7 @@ class PageCount(msgspec.Struct, frozen=True):
 
 
 class ExportRow(TypedRow):
-    """An export. ``counts`` and ``left_out`` are JSON."""
+    """An export. ``counts``, ``left_out`` and ``left_out_files`` are JSON."""
 
     repository_id: int
     uuid: str
@@ -78,6 +81,7 @@ class ExportRow(TypedRow):
     reason: str
     layout: Layout
     left_out: str
+    left_out_files: str
     size: int
     sha256: str
     created_at: datetime
@@ -87,6 +91,10 @@ class ExportRow(TypedRow):
 
 def counts_of(row: ExportRow) -> dict[str, PageCount]:
     return msgspec.json.decode(row.counts, type=dict[str, PageCount])
+
+
+def left_out_files_of(row: ExportRow) -> list[LeftOutFile]:
+    return msgspec.json.decode(row.left_out_files, type=list[LeftOutFile])
 
 
 async def add(tx: Executor, repository_id: int, uuid: str, layout: Layout) -> bool:
@@ -118,12 +126,12 @@ async def change(tx: Executor, uuid: str, **values: Any) -> bool:
     return (await tx.execute(statement.values(**values))).rowcount == 1
 
 
-async def move_cursor(tx: Executor, uuid: str, before: str, after: str, counts: str) -> bool:
-    """Store the cursor behind a page. Return False if the export does not wait for that page."""
+async def move_cursor(tx: Executor, uuid: str, before: str, after: str, **values: Any) -> bool:
+    """Store the cursor behind a page, and ``values``. Return False if the export waits for another page."""
     statement = update(export).where(
         export.c.uuid == uuid, export.c.state == ImportState.RUNNING, export.c.cursor == before
     )
-    return (await tx.execute(statement.values(cursor=after, counts=counts))).rowcount == 1
+    return (await tx.execute(statement.values(cursor=after, **values))).rowcount == 1
 
 
 async def remove(tx: Executor, uuid: str) -> bool:

@@ -10,11 +10,12 @@ from ingot_chassis.errors import Invalid, NotFound
 from ingot_chassis.http.downloads import StoredFile, file_answer
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.store import ObjectStore
+from ingot_contracts.repos.exports import LeftOutFile
 from ingot_repos.access.api.policies import in_repository
 from ingot_repos.access.api.read_rights import renew_reader, require_scope, while_readable
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.archives.rules import exports
-from ingot_repos.archives.store import Layout, counts_of
+from ingot_repos.archives.store import Layout, counts_of, left_out_files_of
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.remotes.rules.reasons import reason_text
 
@@ -26,12 +27,14 @@ class Export(msgspec.Struct, kw_only=True):
     """The progress of an export. ``counts`` are the objects by kind that are written.
 
     ``size`` is that of the archive in bytes. It is deleted at ``expires_at``. ``left_out`` are the pull
-    requests whose patches are too large for the layout of Gitea.
+    requests whose patches are too large for the layout of Gitea. ``left_out_files`` are files of issues and
+    pull requests that are not in the archive, at most 1,000.
     """
 
     status: ImportState
     layout: Layout
     left_out: list[int]
+    left_out_files: list[LeftOutFile]
     counts: dict[str, int]
     size: int
     error: str
@@ -118,6 +121,7 @@ async def _present(request: RepositoryRequest) -> Export:
         status=row.state,
         layout=row.layout,
         left_out=msgspec.json.decode(row.left_out, type=list[int]),
+        left_out_files=left_out_files_of(row),
         counts={kind: count.objects for kind, count in counts_of(row).items()},
         size=row.size,
         error=reason_text(row.reason),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
@@ -20,7 +21,7 @@ from ingot_chassis.errors import Conflict, NotFound
 from ingot_chassis.jobs.jobs import Jobs
 from ingot_chassis.objects.files import FREE, FreeObjects
 from ingot_contracts.repos.events import ExportRequested
-from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState, archived_file
+from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.process.disk import disk_errors
 from ingot_git.remote.remote import Reason
@@ -28,6 +29,7 @@ from ingot_git.storage.storage import Storage
 from ingot_remotes.archives.layout import (
     MOST_PAGE_BYTES,
     ArchivedPerson,
+    addresses_in,
     encode_lines,
     people_in,
     with_files_at,
@@ -37,9 +39,12 @@ from ingot_repos.archives import store
 from ingot_repos.archives.store import ExportRow, Layout, PageCount
 from ingot_repos.catalog.store import accounts, repositories
 from ingot_repos.catalog.store.accounts import AccountRow
+from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports.rules.lifecycle import discard_archive
 from ingot_repos.placement.rules.job_kinds import job_kind
+
+log = structlog.get_logger()
 
 EXPORT = "export"
 """The kind of the job that writes an archive."""
@@ -53,6 +58,10 @@ ENDED = ExportState(state="ended")
 
 FILE = "attached-"
 """The beginning of the names of files of texts, which end with their hashes."""
+TOTAL = "size-of-files"
+"""The name of the file with the size of all files of texts."""
+MOST_LEFT_OUT = 1_000
+"""Limit of files that the report of an export names. The log names all."""
 
 
 class WriteArchive(msgspec.Struct, frozen=True):
@@ -113,14 +122,15 @@ class ExportPages:
         """Return the state of an export for issues."""
         async with self._db.read() as db:
             row = await store.get(db, repository_id)
-        return _state(row, name)
+            repository = await repositories.get_unfiltered(db, repository_id)
+        return _state(row, repository, name)
 
     async def add(self, repository_id: int, page: ExportPage) -> ExportState:
         """Store a page and the cursor behind it. A page that is not the next one changes nothing."""
         async with self._db.read() as db:
             row = await store.get(db, repository_id)
             repository = await repositories.get_unfiltered(db, repository_id)
-        state = _state(row, page.name)
+        state = _state(row, repository, page.name)
         if row is None or repository is None or state.state == "ended" or state.cursor != page.cursor:
             return state
         counts = store.counts_of(row)
@@ -135,9 +145,14 @@ class ExportPages:
             async with self._db.transaction() as tx:
                 await fail(tx, self._jobs, row, repository.shard, "too-large")
             return ENDED
-        text = msgspec.json.encode(counts).decode()
+        values = {"counts": msgspec.json.encode(counts).decode()}
+        if page.left_out:
+            files = [*store.left_out_files_of(row), *page.left_out][:MOST_LEFT_OUT]
+            values["left_out_files"] = msgspec.json.encode(files).decode()
+            names = [f"#{one.number} {one.name}: {one.reason}" for one in page.left_out]
+            log.warning("files left out of an export", repository=repository_id, files=names)
         async with self._db.transaction() as tx:
-            moved = await store.move_cursor(tx, row.uuid, page.cursor, page.following or LAST, text)
+            moved = await store.move_cursor(tx, row.uuid, page.cursor, page.following or LAST, **values)
             if moved and not page.following:
                 await self._jobs.add(tx, job_kind(EXPORT, repository.shard), row.uuid, WriteArchive())
             is_running = moved or await store.get_running(tx, row.uuid) is not None
@@ -150,7 +165,7 @@ class ExportPages:
         async with self._db.read() as db:
             row = await store.get(db, repository_id)
             repository = await repositories.get_unfiltered(db, repository_id)
-        state = _state(row, file.name)
+        state = _state(row, repository, file.name)
         if row is None or repository is None or state.state == "ended":
             return ENDED
         if not await asyncio.to_thread(self._write_file, row, file):
@@ -167,12 +182,12 @@ class ExportPages:
         path = folder / f"{FILE}{file.sha256}"
         if hashlib.sha256(file.content).hexdigest() != file.sha256 or path.exists():
             return True
-        if sum(one.stat().st_size for one in files_in(folder)) + len(file.content) > self._max_bytes:
+        size = _size_of_files(folder) + len(file.content)
+        if size > self._max_bytes:
             return False
-        unfinished = folder / f"unfinished-{uuid.uuid4()}"
         with disk_errors():
-            unfinished.write_bytes(file.content)
-        unfinished.rename(path)
+            _replace(path, file.content)
+            _replace(folder / TOTAL, str(size).encode())
         return True
 
     async def _accounts_of(self, objects: list[Any]) -> dict[int, AccountRow]:
@@ -185,7 +200,7 @@ class ExportPages:
     ) -> bool:
         """Write a page. Return False if it has more bytes than an import takes."""
         folder = self._storage.archive_folder(row.uuid)
-        paths = {archived_file(one.name.removeprefix(FILE)) for one in files_in(folder)}
+        paths = {one for one in addresses_in(objects) if _text_file(folder, one).exists()}
         text = encode_lines([with_files_at(paths, one) for one in with_names(objects, people)])
         if len(text) > MOST_PAGE_BYTES:
             return False
@@ -193,6 +208,30 @@ class ExportPages:
         lines = [ArchivedPerson(source_id=one.id, name=one.login, email=one.email) for one in people.values()]
         (folder / people_file(kind, number)).write_bytes(encode_lines(lines))
         return True
+
+
+def _text_file(folder: Path, address: str) -> Path:
+    """Return the path of a file of texts in the folder of an export."""
+    return folder / f"{FILE}{address.rpartition('/')[2]}"
+
+
+def _size_of_files(folder: Path) -> int:
+    """Return the size of all files of texts in bytes. Blocks.
+
+    The size is kept in a file, because an export has many files. Its worker may have been killed before it
+    counted the last file: then the writer of the archive finds out that there are too many bytes.
+    """
+    try:
+        return int((folder / TOTAL).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return sum(one.stat().st_size for one in files_in(folder))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file as a whole. Blocks."""
+    unfinished = path.with_name(f"unfinished-{uuid.uuid4()}")
+    unfinished.write_bytes(content)
+    unfinished.rename(path)
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -204,10 +243,11 @@ LAST = "-"
 """The cursor behind the last page."""
 
 
-def _state(row: ExportRow | None, name: str) -> ExportState:
-    if row is None or row.uuid != name or row.state != ImportState.RUNNING or row.cursor == LAST:
+def _state(row: ExportRow | None, repository: RepositoryRow | None, name: str) -> ExportState:
+    is_ended = row is None or row.uuid != name or row.state != ImportState.RUNNING or row.cursor == LAST
+    if row is None or repository is None or is_ended:
         return ENDED
-    return ExportState(state="running", cursor=row.cursor)
+    return ExportState(state="running", cursor=row.cursor, owner_id=repository.owner_id)
 
 
 def _objects_of(page: ExportPage) -> tuple[Kind | None, list[Any]]:
