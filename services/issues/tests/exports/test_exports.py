@@ -247,7 +247,7 @@ async def test_the_rows_of_files_are_read_once(world):
         await exported(world)
     reads = [one for one, _ in statements if "FROM attachment" in one]
     assert reads
-    assert [one for one in reads if "attachment.uuid IN" in one] == []
+    assert [one for one in reads if "WHERE attachment.uuid" in one] == []
 
 
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)

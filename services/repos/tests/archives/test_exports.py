@@ -1,5 +1,6 @@
 """Exports: pages of issues, the archive, who may, and its end. What comes out goes in again."""
 
+import asyncio
 import base64
 import hashlib
 import io
@@ -349,6 +350,68 @@ async def test_files_and_pages_do_not_list_the_folder_again_and_again(world, ann
         await send_file(ann, app["id"], name, f"file {number}".encode())
     await page(ann, app["id"], ExportPage(name=name, cursor="", following="1", labels=OBJECTS["labels"]))
     assert len(listed) == 1
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("ending", ["delete", "stop"])
+async def test_a_layout_that_is_written_ends_with_its_export(world, ann, app, monkeypatch, ending):
+    """Deleted, it ends soon and leaves nothing. If its process stops, another one writes it."""
+    monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.01)
+    objects, written, write = objects_of(1), [], gitea_layout._pull
+    objects["pulls"] = [msgspec.structs.replace(objects["pulls"][0], number=one) for one in range(2, 500)]
+
+    def count(archive, one, folder):
+        written.append(one["number"])
+        return write(archive, one, folder)
+
+    monkeypatch.setattr(gitea_layout, "_pull", count)
+    name = await begin(ann, "?layout=gitea")
+    await send_pages(ann, app["id"], name, objects)
+    work = asyncio.create_task(world.components.import_workers.step())
+    await until(lambda: written)
+    if ending == "delete":
+        assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+        await work
+        assert archives(world) == []
+        assert [page async for page in world.components.objects.list("exports")] in ([], [[]])
+    else:
+        work.cancel()
+        await asyncio.wait([work])
+        assert (await state_of(ann))[0] == "running"
+    ended = len(written)
+    assert ended < len(objects["pulls"])
+    await asyncio.sleep(0.1)
+    assert len(written) == ended
+
+
+@pytest.mark.parametrize("step", ["bundle", "upload"])
+async def test_long_work_ends_with_its_export(world, ann, app, monkeypatch, step):
+    monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.01)
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(*_arguments, **_options):
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    if step == "bundle":
+        monkeypatch.setattr(jobs, "write_bundle", work)
+    else:
+        monkeypatch.setattr(world.components.objects, "put", work)
+    name = await begin(ann)
+    await send_pages(ann, app["id"], name, objects_of(1))
+    running = asyncio.create_task(world.components.import_workers.step())
+    await began.wait()
+    assert (await ann.call("DELETE", "/api/v1/repos/ann/app/export")).status_code == 204
+    await running
+    assert ended.is_set()
+    assert archives(world) == []
 
 
 async def test_an_export_that_was_replaced_gets_no_pages(world, ann, app):

@@ -156,6 +156,10 @@ class Cancellation:
             if self._cancelled:
                 kill_group(process)
 
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled
+
     def cancel(self) -> None:
         with self._lock:
             self._cancelled = True

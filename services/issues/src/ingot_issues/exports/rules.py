@@ -213,7 +213,8 @@ def _file(row: FileRow) -> ImportedFile:
 def files_of_texts(page: ExportPage) -> list[tuple[int, str]]:
     """Return the files of all texts of a page: the number of the issue, and the uuid of the file."""
     comments = [*page.comments, *(text for pull in page.pulls for text in pull.comments)]
-    return [(one.number, file.uuid) for one in (*page.issues, *page.pulls, *comments) for file in one.files]
+    texts: list[ImportedIssue | ImportedComment] = [*page.issues, *page.pulls, *comments]
+    return [(one.number, file.uuid) for one in texts for file in one.files]
 
 
 def left_out_of(read: ReadPage, reasons: Mapping[str, LeftOutReason]) -> list[LeftOutFile]:

@@ -3,8 +3,9 @@
 import asyncio
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -18,6 +19,7 @@ from ingot_chassis.objects.store import ObjectStore
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.history.bundles import write_bundle
 from ingot_git.history.lfs_pointers import history_pointers
+from ingot_git.process.command import Cancellation
 from ingot_git.process.streaming import in_threads
 from ingot_git.refs.pull_heads import PULLS
 from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
@@ -59,12 +61,15 @@ from ingot_repos.releases.store.releases import ReleaseFilter, ReleaseRow
 from ingot_repos.repositories.store import topics
 
 log = structlog.get_logger()
+_T = TypeVar("_T")
 
 TRIES = 3
 ARCHIVE, LAYOUT = "archive.zip", "layout.zip"
 YAML_GROWTH = 2
 """Room for a page in the layout, by its size in the archive."""
 READ_BYTES = 1024 * 1024
+WATCH_SECONDS = 1.0
+"""Seconds between two looks whether an export was deleted, during long work."""
 POINTERS = 100
 """Pointers to objects of LFS that are looked up together."""
 
@@ -135,6 +140,7 @@ class ExportJobs:
             if row is not None and repository is not None:
                 path, left_out = await self._write(row, repository), list[int]()
                 manifest = await self._verified(path)
+                await self._require_running(row)
                 if row.layout == Layout.GITEA:
                     path, left_out = await self._lay_out(row, path, manifest)
                 await self._store(job, row, path, left_out)
@@ -168,8 +174,10 @@ class ExportJobs:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # of a killed worker
         sizes = (one.size * (YAML_GROWTH if one.path.endswith(".jsonl") else 1) for one in manifest.files)
         room = max(self._max_bytes - sum(sizes), 0)
+        stop = Cancellation()
+        layout = asyncio.to_thread(write_layout, archive, folder, most_patch_bytes=room, stop=stop)
         try:
-            left_out = await asyncio.to_thread(write_layout, archive, folder, most_patch_bytes=room)
+            left_out = await self._while_running(row, layout, stop.cancel)
         except LayoutFailed:
             log.exception("export without layout", export=row.uuid)
             raise ExportFailed("failed") from None
@@ -183,7 +191,8 @@ class ExportJobs:
     async def _store(self, job: Job, row: ExportRow, path: Path, left_out: list[int]) -> None:
         """Store the archive and end the export. If it was deleted since, the archive is deleted."""
         key = exports.object_key(row)
-        stored = await self._objects.put(key, in_threads(_blocks(path)), max_bytes=self._max_bytes)
+        upload = self._objects.put(key, in_threads(_blocks(path)), max_bytes=self._max_bytes)
+        stored = await self._while_running(row, upload)
         async with self._db.transaction() as tx:
             numbers = msgspec.json.encode(left_out).decode()
             values = {"size": stored.size, "sha256": stored.sha256, "left_out": numbers, **exports.expiry()}
@@ -270,7 +279,7 @@ class ExportJobs:
         """Add the branches, tags and heads of pull requests of a repository, if there are any."""
         refs = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS, PULLS))
         if refs:
-            await write_bundle(self._storage.path(repository_id), refs, path)
+            await self._while_running(row, write_bundle(self._storage.path(repository_id), refs, path))
             await asyncio.to_thread(writer.add_file, name, path)
             await asyncio.to_thread(path.unlink)
             await self._require_room(row, writer.size)
@@ -336,9 +345,30 @@ class ExportJobs:
         """Check an export behind a file. Raises ExportFailed above the limit, and ExportEnded."""
         if size > self._max_bytes:
             raise ExportFailed("too-large")
+        await self._require_running(row)
+
+    async def _require_running(self, row: ExportRow) -> None:
         async with self._db.read() as db:
             if await store.get_running(db, row.uuid) is None:
                 raise ExportEnded
+
+    async def _while_running(
+        self, row: ExportRow, work: Coroutine[Any, Any, _T], stop: Callable[[], object] | None = None
+    ) -> _T:
+        """Return the result of long work. End it if the export is deleted, or if this job is cancelled.
+
+        ``stop`` ends work in a thread. Work has ended when this returns, so it writes no more files. Raises
+        ExportEnded, and the errors of the work.
+        """
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait([task], timeout=WATCH_SECONDS))[0]:
+                await self._require_running(row)
+        except BaseException:
+            _ = stop() if stop is not None else task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+        return await task
 
 
 def _release(row: ReleaseRow, assets: Sequence[AssetRow]) -> SourceRelease:

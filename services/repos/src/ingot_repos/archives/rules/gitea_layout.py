@@ -16,7 +16,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from ingot_git.process.command import MIB, GitArgs, clean_environment, run_git
+from ingot_git.process.command import MIB, Cancellation, GitArgs, clean_environment, run_git
 from ingot_git.process.errors import GitError
 from ingot_git.process.streaming import stream_git
 from ingot_git.refs.refs import BRANCHES, is_valid_ref_name
@@ -33,6 +33,8 @@ from ingot_remotes.archives.layout import (
 GITEA_SERVICE = "3"
 """Gitea's number for a source that is a Gitea."""
 GIT_SECONDS = 3600.0
+WATCH_SECONDS = 0.5
+"""Seconds between two looks whether the layout was cancelled, while git writes a patch."""
 MOST_PATCH_BYTES = 256 * MIB
 """Limit of the patch of a pull request. A larger one is left out; its commits are in the repository."""
 STATES = {"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -48,8 +50,8 @@ class LayoutFailed(Exception):
 class _Archive:
     """The pages of an archive."""
 
-    def __init__(self, file: Archive, most_patch_bytes: int) -> None:
-        self.room = most_patch_bytes
+    def __init__(self, file: Archive, most_patch_bytes: int, stop: Cancellation) -> None:
+        self.stop, self.room = stop, most_patch_bytes
         """The bytes that all further patches may have."""
         self.file, self.names = file, file.paths()
         self.manifest: Object = json.loads(file.read(MANIFEST, MOST_PAGE_BYTES))
@@ -74,7 +76,13 @@ class _Archive:
         if name in self.names:
             for line in self.file.read(name, most_bytes).split(b"\n"):
                 if line.strip():
+                    self.require_needed()
                     yield json.loads(line)
+
+    def require_needed(self) -> None:
+        """Raise LayoutFailed if the layout was cancelled."""
+        if self.stop.is_cancelled:
+            raise LayoutFailed("it was cancelled")
 
     def poster(self, person: Object | None, prefix: str = "poster") -> Object:
         """Return the fields of a person."""
@@ -89,6 +97,7 @@ class _Archive:
             return
         with target.open("xb") as file:
             for chunk in self.file.chunks(name):
+                self.require_needed()
                 file.write(chunk)
         self._unpacked[name] = target
 
@@ -105,11 +114,13 @@ def write_verified_layout(archive: Path, folder: Path, *, room: int) -> list[int
     return write_layout(archive, folder, most_patch_bytes=room)
 
 
-def write_layout(archive: Path, folder: Path, *, most_patch_bytes: int = 2**63) -> list[int]:
+def write_layout(
+    archive: Path, folder: Path, *, most_patch_bytes: int = 2**63, stop: Cancellation | None = None
+) -> list[int]:
     """Write the folder, which must not exist. Return the pull requests whose patches are too large.
 
     All patches have at most ``most_patch_bytes``. Blocks, in a thread without an event loop. Raises
-    LayoutFailed.
+    LayoutFailed, also soon after another thread cancels ``stop``. Then no folder is left.
     """
     if folder.exists():
         raise LayoutFailed(f"{folder} exists; name another folder")
@@ -117,7 +128,7 @@ def write_layout(archive: Path, folder: Path, *, most_patch_bytes: int = 2**63) 
         with open_archive(archive) as file, tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             layout = Path(scratch, "layout")
             layout.mkdir(mode=0o700)
-            contents = _Archive(file, most_patch_bytes)
+            contents = _Archive(file, most_patch_bytes, stop or Cancellation())
             _write(contents, layout)
             layout.rename(folder)
             return contents.without_patches
@@ -188,7 +199,7 @@ def _write_git(archive: _Archive, folder: Path) -> None:
             unpacked = Path(scratch, "bundle")
             archive.file.copy_bundle(bundle, unpacked)
             options = ("--quiet", "--no-auto-maintenance", "--no-write-fetch-head")
-            _git(GitArgs("fetch", options, (str(unpacked), "+refs/*:refs/*")), path)
+            _git(GitArgs("fetch", options, (str(unpacked), "+refs/*:refs/*")), path, archive.stop)
     (folder / "git" / "pulls").mkdir()
 
 
@@ -202,7 +213,7 @@ def _create(path: Path, main: str) -> None:
     (path / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
 
 
-def _git(args: GitArgs, folder: Path | None = None) -> bytes:
+def _git(args: GitArgs, folder: Path, stop: Cancellation) -> bytes:
     """Return the output of git. Raises LayoutFailed."""
     try:
         return run_git(
@@ -210,6 +221,7 @@ def _git(args: GitArgs, folder: Path | None = None) -> bytes:
             git_dir=folder,
             time_limit=GIT_SECONDS,
             environment=clean_environment(protocols=("file",), config=(("transfer.fsckObjects", "true"),)),
+            cancellation=stop,
         )
     except GitError as error:
         raise LayoutFailed(f"git cannot read the archive: {error}") from None
@@ -318,11 +330,13 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
     has_commits = base and head and all(_has_commit(git, sha) for sha in (base, head))
     patch = git / "pulls" / f"{number}.patch"
     limit = min(MOST_PATCH_BYTES, archive.room)
-    if not asyncio.run(_write_patch(git, f"{base}..{head}" if has_commits else "", patch, limit)):
+    if not asyncio.run(
+        _write_unless_cancelled(archive, git, f"{base}..{head}" if has_commits else "", patch, limit)
+    ):
         archive.without_patches.append(number)
     archive.room -= patch.stat().st_size
     if head and _has_commit(git, head):
-        _git(GitArgs("update-ref", (), (f"refs/pull/{number}/head", head)), git)
+        _git(GitArgs("update-ref", (), (f"refs/pull/{number}/head", head)), git, archive.stop)
     return {
         **_shared(archive, one),
         "patch_url": f"git/pulls/{number}.patch",
@@ -332,6 +346,17 @@ def _pull(archive: _Archive, one: Object, git: Path) -> Object:
         "head": {**place, "ref": one["head_branch"], "sha": head},
         "base": {**place, "ref": one["base_branch"], "sha": _sha(one["base_sha"])},
     }
+
+
+async def _write_unless_cancelled(archive: _Archive, git: Path, commits: str, path: Path, limit: int) -> bool:
+    """Write the patch like ``_write_patch``. Raises LayoutFailed, also if the layout is cancelled."""
+    task = asyncio.create_task(_write_patch(git, commits, path, limit))
+    while not (await asyncio.wait([task], timeout=WATCH_SECONDS))[0]:
+        if archive.stop.is_cancelled:
+            task.cancel()
+            await asyncio.wait([task])
+            archive.require_needed()
+    return await task
 
 
 async def _write_patch(git: Path, commits: str, path: Path, limit: int) -> bool:
