@@ -518,3 +518,46 @@ async def test_a_deleted_file_without_a_base_stays_deleted(world, bob, source): 
     await repeat(world, bob, repository_id)
     await done(world, bob, repository_id)
     assert await files_of(bob) == {"b.zip": FILE}
+
+
+@pytest.mark.parametrize("successor", [False, True])
+async def test_a_release_that_is_deleted_while_its_files_come_is_reported(world, bob, source, successor):  # noqa: F811
+    """Neither a new file nor one that replaces another ends the import; the next release comes."""
+    repository_id = await with_files(world, bob, source, "a")
+    set_files(source, version="new" if successor else "", a=OTHER_FILE if successor else FILE, b=FILE, c=FILE)
+    first = source.lists["releases"][0]
+    source.lists["releases"].append(first | {"id": 602, "tag_name": "v2", "name": "two"})
+    inner = source.answer
+
+    async def delete_first(method, target, headers, writer):
+        if target.startswith("/there/files/"):
+            for one in await releases_of(bob):
+                if one["tag_name"] == "v1":
+                    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{one['id']}")
+        return await inner(method, target, headers, writer)
+
+    source.answer = delete_first
+    for reported in ([("release", "v1", ["deleted"])], []):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        [release] = await releases_of(bob)
+        assert (release["tag_name"], len(release["assets"])) == ("v2", 3)
+        assert await conflicts(bob, repository_id) == reported
+
+
+@pytest.mark.parametrize("moment", ["before", "during"])
+async def test_a_release_that_is_deleted_at_the_source_stays_and_is_reported(world, bob, source, moment):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    if moment == "before":
+        source.lists["releases"] = []
+    else:
+        set_files(source, version="new", a=OTHER_FILE, b=FILE)
+        source.files.clear()
+    await repeat(world, bob, repository_id)
+    await done(world, bob, repository_id)
+    source.lists["releases"] = []
+    for _ in range(2):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert await files_of(bob) == {"a.zip": FILE}
+        assert await conflicts(bob, repository_id) == [("release", "v1", ["gone"])]

@@ -76,7 +76,10 @@ CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
 async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(pages, forge):
     forge.answers |= {
         f"{HOME}/migration": MIGRATION | DONE,
-        CONFLICTS: [{"kind": "pull", "number": 4, "name": "<fix>", "fields": ["title", "body"]}],
+        CONFLICTS: [
+            {"kind": "pull", "number": 4, "name": "<fix>", "fields": ["title", "body"]},
+            {"kind": "release", "number": 0, "name": "v1", "fields": ["gone"]},
+        ],
     }
     shown = await pages.get("/ann/demo/settings/migrate", ANN)
     for words in (
@@ -85,6 +88,7 @@ async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(p
         "<td>Issues</td><td>30</td>",
         'Pull <a href="/ann/demo/pulls/4">#4</a>',
         "<td>&lt;fix&gt;</td><td>title, body</td>",
+        "<td>v1</td><td>deleted at the source</td>",
     ):
         assert words in shown.text, words
     sent = await pages.submit(

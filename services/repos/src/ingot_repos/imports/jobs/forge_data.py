@@ -58,6 +58,8 @@ from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import RemoteConnector, default_branch_of
 from ingot_repos.remotes.store import RemoteRow
 
+DELETED, GONE = "deleted", "gone"
+"""Names in reports for an object that was deleted here, and for one that was deleted at the source."""
 MOST_PAGES = 1_000
 """Limit of pages of releases."""
 WATCH_SECONDS = 1.0
@@ -164,6 +166,7 @@ class ForgeData:
             bases = await sources.bases(db, row.id, "release")
         tags = set(await self._storage.call(row.id, list_refs, (TAGS,)))
         budget = _Budget(self._max_bytes)
+        listed, is_counted = set[str](), False
         done = first = 0
         place = ""
         address = self._opener.address(source, remote)
@@ -173,6 +176,8 @@ class ForgeData:
             if page.size and page.first == first:
                 raise SourceFailed("forge-answer")  # the source ignores the place of the page
             first = page.first
+            listed |= {release.tag_name.lower() for release in page.releases}
+            is_counted = is_counted or page.total is not None
             async with self._db.read() as db:
                 rule = rule_of(source, importer_id=remote.user_id)
                 people = await accounts_of(db, page.addresses, rule)
@@ -201,8 +206,18 @@ class ForgeData:
                 await self._save_progress(row.id, Counts(done, page.total))
             place = page.following
             if not place:
+                if is_repeat and (listed or is_counted):  # a source that hides releases shows and counts none
+                    await self._report_gone(row.id, bases.keys() - listed)
                 return
         raise SourceFailed("too-large")
+
+    async def _report_gone(self, repository_id: int, tags: Collection[str]) -> None:
+        """Report releases of the last run that were deleted at the source. They stay here."""
+        async with self._db.transaction() as tx:
+            rows = [await releases.get_by_tag(tx, repository_id, tag) for tag in sorted(tags)]
+            names = [row.tag_name for row in rows if row is not None]
+            conflicts = [ImportConflict(kind="release", name=name, fields=[GONE]) for name in names]
+            await sources.add_conflicts(tx, repository_id, conflicts)
 
     async def _add(
         self,
@@ -228,9 +243,9 @@ class ForgeData:
                 if changed:
                     await releases.change(tx, before.id, **changed)
             elif is_repeat and base is not None:
-                conflicts = ["deleted"] if base.fields != fields else []
+                conflicts = [DELETED] if base.fields != fields else []
             elif base is None and unknown_before is not None and was_deleted(release, unknown_before):
-                conflicts, base = ["deleted"], ReleaseBase(fields, [one.name for one in release.assets])
+                conflicts, base = [DELETED], ReleaseBase(fields, [one.name for one in release.assets])
                 await _save_base(tx, repository_id, release, base)
             else:
                 await releases.add(
@@ -272,10 +287,12 @@ class ForgeData:
             if plan.is_new:
                 try:
                     base = await self._fetch_asset(files, base, key, asset, plan, there, budget)
-                except NotFound:
+                except NotFound:  # the file or the release was deleted here during the request
+                    if await self._skip_deleted(row, release):
+                        return
                     if plan.replaced is None:
                         raise RemoteFailed("refused") from None
-                    is_conflict = True  # it was deleted here during the request
+                    is_conflict = True
             if is_conflict:
                 conflicts.append(f"file {asset.name}")
         async with self._db.transaction() as tx:
@@ -284,6 +301,16 @@ class ForgeData:
                 fields = [*files.added.conflicts, *dict.fromkeys(conflicts)]
                 conflict = ImportConflict(kind="release", name=release.tag_name, fields=fields)
                 await sources.add_conflicts(tx, row.repository_id, [conflict])
+
+    async def _skip_deleted(self, row: ReleaseRow, release: SourceRelease) -> bool:
+        """Return whether a release was deleted here, and report it then. Raises RemoteFailed."""
+        await self._require_running(row.repository_id)
+        async with self._db.transaction() as tx:
+            if await releases.get(tx, row.repository_id, row.id) is not None:
+                return False
+            conflict = ImportConflict(kind="release", name=release.tag_name, fields=[DELETED])
+            await sources.add_conflicts(tx, row.repository_id, [conflict])
+        return True
 
     async def _fetch_asset(
         self,
