@@ -2,6 +2,7 @@
 
 import pytest
 
+from .test_people import refused
 from .test_sources import (  # noqa: F401 - fixtures
     ANN,
     EVE,
@@ -142,3 +143,21 @@ async def test_a_killed_job_adds_no_rule_twice(world, bob, source):  # noqa: F81
     await world.components.import_workers.step()
     assert len(await get(bob, "/branch_protections")) == 2
     assert len(await get(bob, "/tag_protections")) == 1
+
+
+def unmapped(kind, pattern, *logins):
+    return {"kind": kind, "pattern": pattern, "logins": list(logins)}
+
+
+async def test_people_of_rules_without_an_account_are_named(world, copied, bob, source):  # noqa: F811
+    """In a dry run and in the import alike, for each rule that comes."""
+    with_rules(source)
+    alone = [unmapped("branch", "release/*", "annie", "cat", "gone"), unmapped("tag", "v*", "annie")]
+    for person, expected in (
+        (bob.but(admin=True), [unmapped("branch", "release/*", "cat", "gone")]),
+        (bob, alone),
+    ):
+        _, report = await refused(person, source, dry_run=True)
+        assert report["unmapped_rules"] == expected
+    await migrate(world, bob.but(admin=True), source)
+    assert (await progress(bob))["unmapped_rules"] == [unmapped("branch", "release/*", "cat", "gone")]

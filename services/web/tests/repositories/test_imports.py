@@ -69,7 +69,8 @@ async def test_a_pause_of_the_source_is_shown(pages, forge):
     assert ": the source limits requests." in shown.text
 
 
-DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, "conflicts": 1}
+DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, "conflicts": 1,
+        "unmapped_rules": [{"kind": "tag", "pattern": "v*", "logins": ["cat"]}]}  # fmt: skip
 CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
 
 
@@ -89,6 +90,7 @@ async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(p
         'Pull <a href="/ann/demo/pulls/4">#4</a>',
         "<td>&lt;fix&gt;</td><td>title, body</td>",
         "<td>v1</td><td>deleted at the source</td>",
+        "Tag rule <code>v*</code>: cat",
     ):
         assert words in shown.text, words
     sent = await pages.submit(
@@ -163,10 +165,18 @@ async def test_an_import_brings_what_its_form_says(pages, forge):
 async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
     forge.changed = {
         "counts": {"issues": 12, "comments": None}, "requests": 30, "seconds": 61, "people": 3,
-        "unmapped": 1, "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
+        "unmapped": ["<cat>"], "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
+        "unmapped_rules": [{"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"]}],
     }  # fmt: skip
     shown = await pages.submit("/repo/migrate", "Preview import", **IMPORT)
-    for words in ("About 30 requests and 2 min", "Issues: 12", "Comments: not known", "&lt;cat&gt; (9)"):
+    for words in (
+        "About 30 requests and 2 min",
+        "Issues: 12",
+        "Comments: not known",
+        "&lt;cat&gt; (9)",
+        "1 of 3 people have no account",
+        "Branch rule <code>v*</code>: &lt;cat&gt;, eve",
+    ):
         assert words in shown.text, words
     assert 'value="lamps"' in shown.text
     assert "t0ken" not in shown.text

@@ -59,6 +59,8 @@ import_source = Table(
     # When the last run began, and the time behind which a repeat reads changes. Null in earlier releases.
     Column("started_at", UtcDateTime),
     Column("since", UtcDateTime),
+    # JSON: an ``UnmappedRule`` for each rule that names people without an account here.
+    Column("unmapped_rules", Text, nullable=False, default="[]", server_default="[]"),
 )
 
 # What the source had at the last run: the commit of a ref, or JSON of a release.
@@ -93,8 +95,16 @@ class Counts(msgspec.Struct, frozen=True):
     total: int | None = None
 
 
+class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that protects branches or tags. ``logins`` are allowed at the source and have no account here."""
+
+    kind: Literal["branch", "tag"]
+    pattern: str
+    logins: list[str]
+
+
 class SourceRow(TypedRow):
-    """The non-git data that an import copies. ``kinds`` and ``counts`` are JSON."""
+    """The non-git data that an import copies. ``kinds``, ``counts`` and ``unmapped_rules`` are JSON."""
 
     repository_id: int
     service: str
@@ -113,6 +123,7 @@ class SourceRow(TypedRow):
     archive: str | None
     started_at: datetime | None
     since: datetime | None
+    unmapped_rules: str
 
 
 class ConflictRow(TypedRow):
@@ -177,6 +188,10 @@ def people_of(row: SourceRow) -> dict[str, int]:
 
 def counts_of(row: SourceRow) -> dict[str, Counts]:
     return msgspec.json.decode(row.counts, type=dict[str, Counts])
+
+
+def unmapped_rules_of(row: SourceRow) -> list[UnmappedRule]:
+    return msgspec.json.decode(row.unmapped_rules, type=list[UnmappedRule])
 
 
 async def save_counts(db: Executor, repository_id: int, counts: Mapping[str, Counts]) -> None:

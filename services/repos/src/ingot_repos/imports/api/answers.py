@@ -10,7 +10,7 @@ from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
-from ingot_repos.imports.store import Counts
+from ingot_repos.imports.store import Counts, UnmappedRule
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.rules.reasons import reason_text
 
@@ -25,6 +25,8 @@ class Migration(msgspec.Struct):
     ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. Until
     ``paused_until`` the import sends no requests to its source; ``error`` is then the last failed request.
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
+    ``unmapped_rules`` are protection rules that allowed more people at the source, at most 100: the people
+    without an account here at the time of the import.
     """
 
     id: int
@@ -42,6 +44,7 @@ class Migration(msgspec.Struct):
     paused_until: datetime | None = None
     repeat: int = 0
     conflicts: int = 0
+    unmapped_rules: list[UnmappedRule] = []
 
 
 async def present_migration(request: RepositoryRequest) -> Migration:
@@ -70,4 +73,5 @@ async def present_migration(request: RepositoryRequest) -> Migration:
         finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
         repeat=row.repeat,
         conflicts=conflicts,
+        unmapped_rules=sources.unmapped_rules_of(source) if source is not None else [],
     )

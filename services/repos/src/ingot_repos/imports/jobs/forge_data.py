@@ -32,7 +32,7 @@ from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.jobs.archives import ArchiveUnpacker
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import accounts_of, logins_of, rule_of
+from ingot_repos.imports.rules.people import accounts_of, by_login, logins_of, rule_of
 from ingot_repos.imports.rules.releases import (
     FileBase,
     FilePlan,
@@ -46,7 +46,7 @@ from ingot_repos.imports.rules.releases import (
     source_digest,
     was_deleted,
 )
-from ingot_repos.imports.rules.settings import save_rules, save_settings
+from ingot_repos.imports.rules.settings import save_rules, save_settings, unmapped_rules
 from ingot_repos.imports.store import Counts, SourceRow
 from ingot_repos.pushes.store import refs
 from ingot_repos.releases.rules.assets import AssetEditor
@@ -149,8 +149,10 @@ class ForgeData:
         async with self._db.transaction() as tx:
             people = await accounts_of(tx, rules.addresses, rule_of(source, importer_id=remote.user_id))
             await save_settings(tx, row, settings)
-            ids = {name.lower(): account_id for (_, name), account_id in people.items()}
+            ids = by_login(people)
             await save_rules(tx, row.id, rules, ids)
+            unmapped = msgspec.json.encode(unmapped_rules(rules, ids)).decode()
+            await sources.change(tx, row.id, unmapped_rules=unmapped)
 
     async def _fetch_releases(
         self,

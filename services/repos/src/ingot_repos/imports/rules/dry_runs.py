@@ -18,7 +18,9 @@ from ingot_git.remote.remote import Reason
 from ingot_remotes.interface.source import KINDS, Kind, PersonKey, Source, SourceBusy, SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewSource
 from ingot_repos.imports.rules.openings import SourceOpener
-from ingot_repos.imports.rules.people import MappingRule, accounts_of
+from ingot_repos.imports.rules.people import MappingRule, accounts_of, by_login
+from ingot_repos.imports.rules.settings import unmapped_rules
+from ingot_repos.imports.store import UnmappedRule
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_repos.remotes.rules.urls import RemoteUrl
 
@@ -48,7 +50,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
     source, and ``seconds`` their duration; null if the source does not count its objects. ``people`` is the
     number of people on the first page of each kind. ``unmapped`` names people without a local account, at
     most 100. ``unmapped_authors`` has the most active authors without a local account, at most 100. They may
-    be authors of a former source. ``pull_offset`` is added to numbers of pull requests.
+    be authors of a former source. ``unmapped_rules`` has the protection rules that name people without a
+    local account, at most 100. ``pull_offset`` is added to numbers of pull requests.
     """
 
     service: str
@@ -58,6 +61,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     people: int
     unmapped: list[str]
     unmapped_authors: list[UnmappedAuthor]
+    unmapped_rules: list[UnmappedRule]
     pull_offset: int
 
 
@@ -90,14 +94,17 @@ async def _report(
     seconds_each = (time.monotonic() - began) / max(len(kinds), 1)
     offset = await there.pull_offset() if "pulls" in kinds else 0
     people, mapped, authors = set[PersonKey](), set[PersonKey](), Counter[PersonKey]()
+    rule = MappingRule(importer_id, new.maps_people, new.map_logins, new.people)
+    rules = await there.rules()
     for kind in kinds:
         if kind in WITH_PEOPLE:
             page = await there.page(kind, "")
             people |= page.addresses.keys()
             authors.update(_authors_of(page))
             async with database.read() as db:
-                rule = MappingRule(importer_id, new.maps_people, new.map_logins, new.people)
                 mapped |= (await accounts_of(db, page.addresses, rule)).keys()
+    async with database.read() as db:
+        of_rules = by_login(await accounts_of(db, rules.addresses, rule))
     requests = None
     if all(count is not None for count in counts.values()):
         requests = ceil(sum((count or 0) * costs.get(kind, 0) + 1 for kind, count in counts.items()))
@@ -114,6 +121,7 @@ async def _report(
             for (person_id, login), count in sorted(authors.items(), key=lambda item: (-item[1], item[0]))
             if (person_id, login) not in mapped and login
         ][:MOST_NAMES],
+        unmapped_rules=unmapped_rules(rules, of_rules),
         pull_offset=offset,
     )
 

@@ -45,6 +45,11 @@ def rule_of(source: SourceRow, *, importer_id: int) -> MappingRule:
     return MappingRule(importer_id, source.maps_people, source.map_logins, store.people_of(source))
 
 
+def by_login(people: Mapping[PersonKey, int]) -> dict[str, int]:
+    """Return the ids of accounts by the lower-case logins of people at the source."""
+    return {name.lower(): account_id for (_, name), account_id in people.items()}
+
+
 async def logins_of(db: Executor, people: Mapping[PersonKey, int]) -> dict[str, str]:
     """Return the logins of accounts by the lower-case logins of people at the source."""
     rows = {row.id: row.login for row in await accounts.list_by_ids(db, set(people.values()))}

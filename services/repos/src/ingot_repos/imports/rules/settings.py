@@ -1,6 +1,7 @@
 """Settings and protection rules of a source. Values that are not valid in Ingot are omitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -9,9 +10,10 @@ from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Invalid
 from ingot_contracts.limits import NAME_CHARACTERS
 from ingot_contracts.repos.merges import MERGE_STYLES
-from ingot_remotes.interface.source import SourceBranchRule, SourceRules, SourceSettings
+from ingot_remotes.interface.source import SourceBranchRule, SourceRules, SourceSettings, SourceTagRule
 from ingot_repos.catalog.store import repositories
 from ingot_repos.catalog.store.repositories import RepositoryRow
+from ingot_repos.imports.store import UnmappedRule
 from ingot_repos.protection import store as protections
 from ingot_repos.protection.rules.decisions import MOST_RULES, check_file_patterns, check_pattern
 from ingot_repos.protection.store import BranchRule
@@ -29,6 +31,8 @@ SWITCHES: Mapping[str, str] = {
     "has_wiki": "wiki_enabled",
 }
 """Columns of a repository by the names of switches in Gitea's API."""
+MOST_UNMAPPED = 100
+"""Limit of rules in a report."""
 FILE_PATTERNS = ("protected_file_patterns", "unprotected_file_patterns")
 
 
@@ -61,19 +65,47 @@ def _website(text: str) -> str:
         return ""
 
 
+def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[UnmappedRule]:
+    """Return the rules that name people without an account here. ``people`` is as for ``save_rules``."""
+
+    def missing(logins: Iterable[str]) -> list[str]:
+        return sorted({_clip(name) for name in logins if name and name.lower() not in people})
+
+    branches = [
+        UnmappedRule(kind="branch", pattern=one.pattern, logins=missing(chain(*one.people.values())))
+        for one in _branches(rules)
+    ]
+    tags = [UnmappedRule(kind="tag", pattern=one.pattern, logins=missing(one.people)) for one in _tags(rules)]
+    return [one for one in (*branches, *tags) if one.logins][:MOST_UNMAPPED]
+
+
+def _clip(login: str) -> str:
+    return login.replace("\0", "")[:NAME_CHARACTERS]
+
+
+def _branches(rules: SourceRules) -> list[SourceBranchRule]:
+    """Return the branch rules that are imported."""
+    return [one for one in rules.branches if _is_pattern(one.pattern)][:MOST_RULES]
+
+
+def _tags(rules: SourceRules) -> list[SourceTagRule]:
+    """Return the tag rules that are imported."""
+    return [one for one in rules.tags if _is_pattern(one.pattern)][:MOST_RULES]
+
+
 async def save_rules(tx: Tx, repository_id: int, rules: SourceRules, people: Mapping[str, int]) -> None:
     """Add the rules that do not exist yet. ``people`` has accounts by lower-case logins at the source.
 
     A rule never allows more than at the source: people without an account here, and teams, are not allowed.
     """
     await repositories.lock_for_update(tx, repository_id)
-    for branch in [one for one in rules.branches if _is_pattern(one.pattern)][:MOST_RULES]:
+    for branch in _branches(rules):
         fields = _valid_fields(branch)
         fields |= {name: _ids(logins, people) for name, logins in branch.people.items()}
         rule = BranchRule(**fields)
         await protections.add_branch_rule(tx, repository_id, branch.pattern, rule, branch.priority)
     existing = {row.name_pattern for row in await protections.list_tag_rules(tx, repository_id)}
-    for tag in [one for one in rules.tags if _is_pattern(one.pattern)][:MOST_RULES]:
+    for tag in _tags(rules):
         if tag.pattern not in existing:
             existing.add(tag.pattern)
             await protections.add_tag_rule(tx, repository_id, tag.pattern, _ids(tag.people, people), [])
