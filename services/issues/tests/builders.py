@@ -119,6 +119,7 @@ AFTER_0030 = (
     "DROP INDEX ix_pull_head_sha",
     "DROP INDEX ix_pull_head_tip",
     *(f"ALTER TABLE account DROP COLUMN {name}" for name in ("profile", "granted_only")),
+    "ALTER TABLE pull DROP COLUMN original_merger",
     "ALTER TABLE pull DROP COLUMN allow_maintainer_edit",
     *(
         f"ALTER TABLE {table} DROP COLUMN {name}"

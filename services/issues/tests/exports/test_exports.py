@@ -135,6 +135,14 @@ async def test_what_an_import_brought_goes_out_as_it_came(world):
     assert pages[-1].following == ""
 
 
+async def test_a_merger_without_an_account_goes_out_by_name(world):
+    """So one import after another keeps who merged."""
+    merged = {"merged": True, "merged_at": LATER, "merged_by": ELSE, "merge_sha": JOINED, "state": "closed"}
+    await imported(world, {"pulls": [pull(1, **merged)]})
+    [exported_pull] = objects_of(await exported(world))["pulls"]
+    assert exported_pull.merged_by == ImportedPerson(account_id=-1, name=ELSE.name)
+
+
 async def test_drafts_of_reviews_stay_with_their_authors(world):
     await imported(world, {"pulls": [pull(1)]})
     answer = await world.call("POST", "/pulls/1/reviews", {"body": "a secret", "event": "PENDING"}, as_=2)

@@ -165,6 +165,7 @@ async def test_pull_requests_are_what_they_were(world):
     assert (opened["base"]["ref"], opened["merge_base"], opened["comments"]) == ("main", BASE, 1)
     assert (done["state"], done["merged"], done["merged_at"]) == ("closed", True, "2020-01-05T03:04:05Z")
     assert (done["merged_by"]["login"], done["merge_commit_sha"]) == ("bob", JOINED)
+    assert (done["original_merger"], opened["original_merger"]) == ("robert", "")
     assert (done["additions"], done["deletions"], done["changed_files"]) == (3, 1, 2)
     assert (closed["state"], closed["merged"], closed["head"]["repo"]) == ("closed", False, None)
     assert await world.open_counts() == (1, 1)

@@ -42,7 +42,7 @@ LATER_TABLES = (
 LATER_COLUMNS = (
     "account.profile", "account.granted_only", "counter.deleted_issues", "issue.content_version",
     "issue.pin_order", "issue.ref",
-    "pull.additions", "pull.allow_maintainer_edit",
+    "pull.original_merger", "pull.additions", "pull.allow_maintainer_edit",
     "pull.changed_files", "pull.deletions", "pull.head_hidden", "pull.head_tip", "label.description",
     "label.exclusive", "label.is_archived", "label.organization_id",
     "milestone.created_at", "milestone.updated_at", "outbox.dead_lettered_at", "repository.has_issues",

@@ -4,7 +4,7 @@ import pytest
 
 from ingot_web.pages.rules.templates import page_at_source
 
-from ..forge import HOME, issue, repository
+from ..forge import HOME, MOMENT, issue, repository
 
 GHOST = {"id": -1, "login": "Ghost", "full_name": "", "avatar_url": ""}
 SOURCE = "https://there.example.org/crew/app.git"
@@ -35,6 +35,28 @@ async def test_an_author_without_an_account_stands_with_the_name_at_the_source(p
     shown = (await pages.get("/ann/demo/issues/1")).text
     link = '<a href="https://there.example.org/%3Ccat%3E" rel="nofollow noopener">&lt;cat&gt;</a>'
     assert shown.count(link) == 2  # below the title, and at the text
+    assert ">Ghost<" not in shown
+
+
+@pytest.mark.parametrize("merged", [False, True])
+async def test_reviewers_and_mergers_without_an_account_stand_with_their_names(pages, forge, merged):
+    forge.answers[HOME] = repository(original_url=SOURCE)
+    merge = {
+        "merged_by": GHOST,
+        "merged_at": MOMENT,
+        "merge_commit_sha": "4" * 40,
+        "original_merger": "<dog>",
+    }
+    forge.answers[f"{HOME}/pulls/1"] = issue(
+        pull_request={"merged": merged, "draft": False}, base={"ref": "main"}, mergeable=True, draft=False,
+        head={"ref": "fix", "sha": "1" * 40}, merge_refusals=[], merged=merged, **(merge if merged else {}),
+    )  # fmt: skip
+    review = {"id": 7, "state": "APPROVED", "submitted_at": MOMENT, "dismissed": False, "stale": False}
+    review |= {"user": GHOST, "original_author": "<dog>", "official": False, "body": "", "comments_count": 0}
+    forge.answers[f"{HOME}/pulls/1/reviews"] = [review]
+    shown = (await pages.get("/ann/demo/pulls/1")).text
+    link = '<a href="https://there.example.org/%3Cdog%3E" rel="nofollow noopener">&lt;dog&gt;</a>'
+    assert shown.count(link) == 1
     assert ">Ghost<" not in shown
 
 

@@ -68,7 +68,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allow_maintainer_edit``: while it is open, users with write access to the base may push to the head.
     ``draft`` means that the title marks it as work in progress. ``review_comments`` counts comments on lines
-    in all submitted reviews.
+    in all submitted reviews. ``original_merger`` is the login at the source of who merged an imported one.
     """
 
     id: int
@@ -109,3 +109,4 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     content_version: int = 0
     draft: bool = False
     review_comments: int = 0
+    original_merger: str = ""

@@ -328,7 +328,9 @@ async def _pulls(db: Executor, rows: Sequence[PullRow], seen: dict[str, FileRow]
             is_from_base=row.head_repository_id == row.repository_id,
             merged=row.merged,
             merged_at=row.merged_at,
-            merged_by=_account(row.merged_by) if row.merged_by is not None else None,
+            merged_by=ImportedPerson(account_id=row.merged_by, name=row.original_merger)
+            if row.merged_by is not None
+            else None,
             merge_sha=row.merge_sha,
             allow_maintainer_edit=row.allow_maintainer_edit,
             additions=row.additions,

@@ -75,6 +75,7 @@ class PullRow(IssueRow):
     merged: bool
     merged_at: datetime | None
     merged_by: int | None
+    original_merger: str
     merge_sha: str | None
     allow_maintainer_edit: bool
     additions: int | None
@@ -185,7 +186,7 @@ _PULL = [
     pull.c[name]
     for name in (
         "base_branch", "base_sha", "head_repository_id", "head_branch", "head_sha", "merge_base", "merged",
-        "merged_at", "merged_by", "merge_sha", "allow_maintainer_edit", "additions", "deletions",
+        "merged_at", "merged_by", "original_merger", "merge_sha", "allow_maintainer_edit", "additions", "deletions",
         "changed_files",
     )
 ]  # fmt: skip

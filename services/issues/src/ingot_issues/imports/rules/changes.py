@@ -54,7 +54,7 @@ PULL: Columns = {
     **ISSUE,
     "base": ("base_branch", "base_sha"),
     "head": ("head_sha", "merge_base", "additions", "deletions", "changed_files"),
-    "state": ("state", "closed_at", "merged", "merged_at", "merged_by", "merge_sha"),
+    "state": ("state", "closed_at", "merged", "merged_at", "merged_by", "original_merger", "merge_sha"),
 }
 COMMENT: Columns = {"body": ("body",)}
 REVIEW: Columns = {"dismissed": ("dismissed",)}

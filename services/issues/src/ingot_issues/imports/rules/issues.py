@@ -160,6 +160,7 @@ def pull_columns(run: Run, one: ImportedPull) -> dict[str, Any]:
         "merged": one.merged,
         "merged_at": one.merged_at,
         "merged_by": one.merged_by.account_id if one.merged_by is not None else None,
+        "original_merger": one_line(one.merged_by.name) if one.merged_by is not None else "",
         "merge_sha": one.merge_sha,
         "allow_maintainer_edit": one.allow_maintainer_edit,
     }

@@ -99,6 +99,7 @@ class _PullRow(_IssueRow):
     merged: bool
     merged_at: datetime | None
     merged_by: int | None
+    original_merger: str
     merge_sha: str | None
 
 

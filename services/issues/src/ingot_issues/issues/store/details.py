@@ -89,6 +89,7 @@ class IssueDetails(msgspec.Struct, frozen=True, gc=False):
     merge_base: str | None = None
     mergeable: bool | None = None
     merged: bool | None = None
+    original_merger: str | None = None
     takes_branch: bool | None = None
     allow_maintainer_edit: bool | None = None
     merged_at: datetime | None = None
@@ -185,6 +186,7 @@ class PullDetails(IssueDetails, frozen=True, gc=False):
     merge_base: str
     mergeable: bool
     merged: bool
+    original_merger: str
     takes_branch: bool
     allow_maintainer_edit: bool
 

@@ -69,6 +69,8 @@ pull = Table(
     Column("merged", Boolean, nullable=False, default=False),
     Column("merged_at", UtcDateTime),
     Column("merged_by", BigId),
+    # The login at the source of who merged an imported pull request.
+    Column("original_merger", String(255), nullable=False, default="", server_default=""),
     Column("merge_sha", String(64)),
     Column("merge_claim", String(36)),
     Column("merge_claimed_until", UtcDateTime),
