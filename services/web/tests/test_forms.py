@@ -91,8 +91,8 @@ ANSWERS = {
         "finished_at": MOMENT,
     },
     f"{HOME}/export": {
-        "status": "running", "counts": {}, "size": 0, "error": "", "created_at": MOMENT, "finished_at": None,
-        "expires_at": None,
+        "status": "running", "layout": "archive", "left_out": [], "counts": {}, "size": 0, "error": "",
+        "created_at": MOMENT, "finished_at": None, "expires_at": None,
     },
     "/admin/auths/1": SOURCE, "/admin/imports/1": IMPORT,
     "/user/mail-preferences": {
