@@ -23,6 +23,7 @@ from ingot_identity.scim.rules.people import ScimPerson, checked_email, read_per
 from ingot_identity.scim.rules.provisioning import SourceClient, end_rights, lock_name
 from ingot_identity.scim.store import users as store
 from ingot_identity.scim.store.tables import ScimUserRow
+from ingot_identity.sources.rules.identities import keep_restriction
 from ingot_identity.sources.store import identities
 from ingot_identity.sources.store.tables import IdentityRow
 from ingot_identity.users import rules as users
@@ -51,8 +52,7 @@ async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
         if not await store.add(tx, identity.id, source.id, **person.columns()):
             raise Taken("the source has a user with this userName or externalId")
         await identities.change(tx, identity.id, managed=True)
-        if identity.gave_restricted:
-            await identities.keep_restriction(tx, account.id)
+        await keep_restriction(tx, identity)
         if not is_new:
             account = await _follow(tx, client, account, None, person)
         await _set_active(tx, client, identity, account, active=person.active)
@@ -114,8 +114,7 @@ async def delete(client: SourceClient, identity_id: int, *, version: int | None 
         await _set_active(tx, client, identity, account, active=False)
         await store.remove(tx, identity_id)
         await identities.change(tx, identity_id, managed=False)
-        if identity.gave_restricted:
-            await identities.keep_restriction(tx, account.id)
+        await keep_restriction(tx, identity)
         await add_entry(tx, actor, "scim_user.delete", f"user {row.login}", {"source": source.name})
     await end_rights(client, row.account_id)
 

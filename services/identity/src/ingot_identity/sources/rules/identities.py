@@ -85,13 +85,19 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
         tx.emit(CredentialsRevoked(user_id=before.id), key=before.id)
 
 
+async def keep_restriction(tx: Tx, link: IdentityRow) -> None:
+    """Make a restriction that the source of the link gave one by hand. No other source ends it then."""
+    if link.gave_restricted:
+        await store.keep_restriction(tx, link.account_id)
+
+
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
     """Delete a link. Rights and teams from the source's groups are kept, as if people had assigned them.
 
     The same holds for a restriction, so no other source ends it.
     """
     link = await store.get_of_account(tx, account_id, source_id)
-    if link is not None and link.gave_restricted:
-        await store.keep_restriction(tx, account_id)
+    if link is not None:
+        await keep_restriction(tx, link)
     await store.remove(tx, account_id, source_id)
     await mapped_members.remove_all(tx, account_id, source_id)
