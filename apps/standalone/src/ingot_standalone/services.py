@@ -71,6 +71,7 @@ class Services:
             "identity",
             **keys_and_database("identity"),
             sealing_key=secrets.sealing_keys["identity"],
+            proxy_sign_ins=is_named("INGOT_GATEWAY_PROXY_SIGN_IN_NETWORKS"),
         )
         self._repos = service_settings.read(
             ingot_repos.settings.Settings,

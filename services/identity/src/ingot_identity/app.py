@@ -242,7 +242,7 @@ def create_app(
             Admission(settings.registration, settings.registration_domains, sends_mail=settings.sends_mail),
             WorkChallenges(settings.sealing_key, values, bits=settings.registration_work_bits),
         ),
-        ReverseProxyComponents(settings.proxy_first_sign_in),
+        ReverseProxyComponents(settings.proxy_first_sign_in, is_on=settings.proxy_sign_ins),
         RecoveryComponents(NetworkQuota(values, most=MOST_REQUESTS)),
         OAuth2Components(id_token_keys, issuer=settings.public_url.rstrip("/")),
     )

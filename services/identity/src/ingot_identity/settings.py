@@ -140,6 +140,14 @@ class Settings(ServiceSettings, kw_only=True):
             "both. The proxy must name a confirmed address of that account. It may not be an administrator's."
         ),
     ] = "link"
+    proxy_sign_ins: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Whether the gateway signs people in for a reverse proxy "
+            "(INGOT_GATEWAY_PROXY_SIGN_IN_NETWORKS). Only then a link with a user of the proxy counts as a "
+            "way to sign in. `ingot up` sets it by itself."
+        ),
+    ] = False
     invitations_register: Annotated[
         bool,
         msgspec.Meta(

@@ -1,5 +1,7 @@
 """Sign-ins of users whom a reverse proxy has identified, and attempts to get another account by them."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 from sqlalchemy import func, select
 
@@ -8,7 +10,7 @@ from ingot_identity.emails import store as emails
 from ingot_identity.passkeys.store import passkey
 from ingot_identity.reverse_proxies import store
 
-from ..applications import Person
+from ..applications import Person, forms
 from ..passkeys.authenticator import USER_PRESENT, add_passkey
 from ..two_factors.test_two_factors import enrol
 from ..world import GATEWAY, PASSWORD, REPOS
@@ -206,12 +208,46 @@ async def test_a_session_without_a_proxy_counts_as_before(world):
     assert (await world.authenticate(name="ann", password=PASSWORD)).json()["user_id"] == ann
 
 
-async def test_a_person_of_the_proxy_may_have_a_simple_security_key(make_world):
+@pytest.fixture
+async def with_passkeys(make_world):
+    """Makes a world whose gateway signs people in for the proxy, or no longer does."""
+
+    @asynccontextmanager
+    async def make(*, is_on):
+        url = "http://localhost:3000/"
+        async with make_world(proxy_first_sign_in="create", proxy_sign_ins=is_on, public_url=url) as world:
+            person = Person(world, "ann")
+            person.http.cookies["ingot-session"] = await sign_in(world)
+            yield world, person
+
+    return make
+
+
+async def count_passkeys(world):
+    async with world.database.read() as db:
+        return (await db.execute(select(func.count()).select_from(passkey))).scalar_one()
+
+
+async def test_a_person_of_the_proxy_may_have_a_simple_security_key(with_passkeys):
     """It follows the sign-in of the proxy, so it need not replace it."""
-    async with make_world(proxy_first_sign_in="create", public_url="http://localhost:3000/") as world:
-        person = Person(world, "ann")
-        person.http.cookies["ingot-session"] = await sign_in(world)
+    async with with_passkeys(is_on=True) as (world, person):
         _, added = await add_passkey(person, flags=USER_PRESENT)
         assert added.status_code == 200, added.text
-        async with world.database.read() as db:
-            assert (await db.execute(select(func.count()).select_from(passkey))).scalar_one() == 1
+        assert await count_passkeys(world) == 1
+
+
+async def test_after_the_proxy_is_off_a_key_must_sign_in_alone(with_passkeys):
+    async with with_passkeys(is_on=False) as (world, person):
+        _, refused = await add_passkey(person, flags=USER_PRESENT)
+        assert (refused.status_code, await count_passkeys(world)) == (403, 0)
+
+
+@pytest.mark.parametrize(("is_on", "status", "left"), [(True, 200, 0), (False, 409, 1)])
+async def test_the_last_passkey_stays_only_without_the_proxy(with_passkeys, is_on, status, left):
+    async with with_passkeys(is_on=is_on) as (world, person):
+        _, added = await add_passkey(person)
+        assert added.status_code == 200, added.text
+        page = await person.get("/login/passkeys")
+        number = next(n for n, (_, fields) in enumerate(forms(page.text)) if "id" in fields)
+        answer = await person.submit(page, number, do="delete")
+        assert (answer.status_code, await count_passkeys(world)) == (status, left)

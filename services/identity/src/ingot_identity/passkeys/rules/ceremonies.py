@@ -139,7 +139,7 @@ class Passkeys:
 
         Authenticators that already have one of ``rows`` create no second passkey. An account without a
         password may later have only one passkey. So each of its passkeys must be able to replace the
-        password. ``has_other_way``: the account is linked with a user of the reverse proxy.
+        password. ``has_other_way``: the account can sign in by the reverse proxy.
         """
         handle = rows[0].user_handle if rows else secrets.token_bytes(32)
         stands_alone = not account.password_hash and account.source_id == LOCAL and not has_other_way

@@ -10,7 +10,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_chassis.telemetry import client_address
 from ingot_identity.accounts.request import IdentityRequest
 from ingot_identity.passkeys.rules.ceremonies import browser_of
-from ingot_identity.reverse_proxies import store as proxy_links
+from ingot_identity.reverse_proxies.components import ReverseProxyComponents
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import passkey_html as html
@@ -76,9 +76,9 @@ async def _page(
     begun = None
     if ceremonies.available:
         async with request.db.read() as db:
-            is_linked = await proxy_links.is_linked(db, session.id)
+            has_other_way = await request.part(ReverseProxyComponents).is_way_in(db, session.id)
         browser_id = browser_of(browser.session_secret)
-        begun = ceremonies.begin_creation(session, (), browser_id, has_other_way=is_linked)
+        begun = ceremonies.begin_creation(session, (), browser_id, has_other_way=has_other_way)
     page = html.enrolment_page(
         login=session.login,
         begun=begun,

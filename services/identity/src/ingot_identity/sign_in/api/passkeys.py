@@ -16,7 +16,7 @@ from ingot_identity.oauth2.rules.protocol import Answer
 from ingot_identity.oauth2.rules.requests import Consent
 from ingot_identity.passkeys import store
 from ingot_identity.passkeys.rules.ceremonies import InvalidPasskey, browser_of
-from ingot_identity.reverse_proxies import store as proxy_links
+from ingot_identity.reverse_proxies.components import ReverseProxyComponents
 from ingot_identity.sessions import rules as browser_sessions
 from ingot_identity.sessions.store import SessionHolderRow
 from ingot_identity.sign_in.api import passkey_html as html
@@ -185,8 +185,8 @@ async def _change(
                 await add_entry(tx, actor, "passkey.rename", subject, {"id": passkey_id, "name": name})
         case "delete":
             async with request.db.transaction() as tx:
-                is_linked = await proxy_links.is_linked(tx, session.id)
-                await remove_passkey(tx, session.id, passkey_id, has_other_way=is_linked)
+                has_other_way = await request.part(ReverseProxyComponents).is_way_in(tx, session.id)
+                await remove_passkey(tx, session.id, passkey_id, has_other_way=has_other_way)
                 await add_entry(tx, actor, "passkey.delete", subject, {"id": passkey_id})
         case "codes":
             async with request.db.transaction() as tx:
@@ -211,11 +211,11 @@ async def _list_page(
     async with request.db.read() as db:
         rows = await store.list_of(db, session.id)
         count = await two_factors.count_recovery_codes(db, session.id)
-        is_linked = await proxy_links.is_linked(db, session.id)
+        has_other_way = await request.part(ReverseProxyComponents).is_way_in(db, session.id)
     begun = None
     if ceremonies.available:
         browser_id = browser_of(browser.session_secret)
-        begun = ceremonies.begin_creation(session, rows, browser_id, has_other_way=is_linked)
+        begun = ceremonies.begin_creation(session, rows, browser_id, has_other_way=has_other_way)
     page = html.passkeys_page(
         rows=rows,
         begun=begun,

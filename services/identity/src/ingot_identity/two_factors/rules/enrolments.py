@@ -39,7 +39,7 @@ async def add_passkey(tx: Tx, account_id: int, new: NewPasskey, name: str) -> tu
 async def remove_passkey(tx: Tx, account_id: int, passkey_id: int, *, has_other_way: bool = False) -> None:
     """Remove a passkey. Raises NotFound, and Conflict if it is the only way to sign in.
 
-    ``has_other_way``: the account is linked with a user of the reverse proxy.
+    ``has_other_way``: the account can sign in by the reverse proxy.
     """
     account = await lock_for_update(tx, account_id)
     if not await passkeys.remove(tx, account_id, passkey_id):
