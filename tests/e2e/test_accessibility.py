@@ -29,7 +29,9 @@ from ingot_web.app import create_app
 from ingot_web.settings import Settings
 from ingot_web.site.api.other_names import NAMES
 
-from .deployments import ADMINISTRATOR
+from .conftest import VARIABLES
+from .deployments import ADMINISTRATOR, Standalone, running
+from .mailboxes import link_of, serve_mailboxes, text_of
 
 PROGRAM = chromium()
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
@@ -54,6 +56,12 @@ PATHS = {
     },
     "/{owner}/{repo}/settings/teams": "lamps/charts/settings/teams",
     "/{owner}/{repo}/transfer": "ann/offer/transfer",
+    "/user/invitation": "{invitation}",
+    "/{owner}/{repo}/wiki/{page}": "root/lit/wiki/Home",
+    "/{owner}/{repo}/wiki/_edit/{page}": "root/lit/wiki/_edit/Home",
+    "/{owner}/{repo}/wiki/_history/{page}": "root/lit/wiki/_history/Home",
+    "/{owner}/{repo}/issues/{index}/reviewers": "root/lit/issues/2/reviewers",
+    "/{owner}/{repo}/settings/migrate": "root/brought/settings/migrate",
     "/{owner}/{repo}/pulls/{index}": "root/lit/pulls/2",
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
     "/{owner}/{repo}/pulls/{index}/conflicts": "root/lit/pulls/3/conflicts",
@@ -77,7 +85,7 @@ STATES = (
 STATUSES = {"root/lit/nothing": 404, "root/old/_new/main": 403, "admin/users": 401}
 """Of pages that say what is wrong; of all others 200."""
 FIRST = ("", "explore/repos", "issues", "notifications", "root")
-"""For the first person of an instance without repositories, if no other test was here before."""
+"""For the first person of an instance without repositories."""
 SIGNED_OUT = ("", "login", "root/lit/issues/1", "admin/users")
 SENT = (
     ("root/lit/issues/new", "Preview", {"title": "Dark", "body": "**so**"}, 200),
@@ -111,6 +119,8 @@ IN_PLACE = (
 )
 """A page, what is pressed on it, and what stands in it then."""
 PASSWORD = "the lamp is lit"
+GUEST = "eli@example.org"
+SOURCE = {"kind": "oidc", "issuer": "https://id.example.org", "client_id": "ingot"}
 PICTURES = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGPQAAAAKgApazFUcwAAAABJRU5ErkJggg==",
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGM4AQAAygDJmcpdfgAAAABJRU5ErkJggg==",
@@ -147,18 +157,31 @@ def _filled(path, values):
     return re.sub(r"{(\w+)}", lambda name: str(values.get(of + name[1], values.get(name[1]))), path)
 
 
+@pytest.fixture
+def mailboxes():
+    with serve_mailboxes() as mailboxes:
+        yield mailboxes
+
+
+@pytest.fixture
+def deployment(tmp_path, mailboxes):
+    """One process that sends mails. Nothing is in it."""
+    deployment = Standalone(tmp_path, VARIABLES | mailboxes.variables)
+    with running(deployment):
+        yield deployment
+
+
 @pytest.mark.skipif(PROGRAM is None, reason="needs Chromium on PATH")
-@pytest.mark.parametrize("deployment", ["standalone"], indirect=True)
-async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, tmp_path):
-    async with open_page(PROGRAM, tmp_path) as page:
+async def test_pages_have_no_serious_fault_and_fit_a_phone(deployment, mailboxes, tmp_path):
+    async with open_page(PROGRAM, tmp_path / "browser") as page:
         look = Look(page, deployment.url)
         await look.sign_in(*ADMINISTRATOR, "location.pathname === '/'")
         for path in FIRST:
             await look.at(path)
         await page.call("Network.clearBrowserCookies")
-        named = await _fill(deployment.url)
+        named = await _fill(deployment.url, mailboxes)
         look.addresses.clear()
-        for path in SIGNED_OUT:
+        for path in (*SIGNED_OUT, named["invitation"]):
             await look.at(path)
         await _ask_for_codes(deployment.url, "ann")
         await look.sign_in("ann", PASSWORD, "document.querySelector('#code')")
@@ -330,7 +353,7 @@ async def _ask_for_codes(url, name):
         assert confirmed.status_code < 300, confirmed.text
 
 
-async def _fill(url):
+async def _fill(url, mailboxes):
     """Make what the pages show; the ids in their paths."""
     async with httpx.AsyncClient(base_url=f"{url}api/v1/", auth=ADMINISTRATOR, timeout=60) as http:
         owner, base = ADMINISTRATOR[0], f"repos/{ADMINISTRATOR[0]}/lit"
@@ -352,6 +375,8 @@ async def _fill(url):
         config = {"url": "http://127.0.0.1:9/", "content_type": "json"}
         hook = {"type": "gitea", "config": config, "events": ["push", "repository"], "active": True}
         own_hook = (await make("user/hooks", **hook))["id"]
+        source_id = (await make("admin/auths", name="corp", config=SOURCE))["id"]
+        await make(f"admin/auths/{source_id}/scim_tokens", name="client")
         await make("orgs", username="lamps")
         org_hook = (await make("orgs/lamps/hooks", **hook))["id"]
         await make("orgs/lamps/repos", name="charts")
@@ -377,6 +402,7 @@ async def _fill(url):
         drawn = {"content": PICTURES[1], "sha": first["content"]["sha"], "message": "Draw again"}
         picture = (await http.put(f"{base}/contents/p.png", json=drawn)).json()["commit"]["sha"]
         await make(f"{base}/contents/b.py", content=code, message="go on", new_branch="topic")
+        await make(f"{base}/wiki/new", title="Home", content_base64=content(text))
         await make(f"{base}/labels", name="bug", color="#d73a4a")
         await make(f"{base}/issues", title="Dark", body=text)
         comment = await make(f"{base}/issues/1/comments", body=text)
@@ -399,6 +425,12 @@ async def _fill(url):
         rule = await make(f"{base}/tag_protections", name_pattern="v*", whitelist_usernames=[owner])
         of_repository = (await make(f"{base}/hooks", **hook))["id"]
         await make(f"{base}/hooks/{of_repository}/tests")
+        own = {"service": "gitea", "auth_username": owner, "auth_password": ADMINISTRATOR[1]}
+        await make("repos/migrate", clone_addr=f"{url}{owner}/lit.git", repo_name="brought", **own)
+        organization = {"address": url, "source": "lamps", "organization": "oils"}
+        import_id = (await make("admin/imports", **own, **organization))["id"]
+        await make(f"orgs/lamps/teams/{team}/members", email=GUEST)
+        link = link_of(text_of(await mailboxes.find(GUEST, "")))
         application = {"name": "app", "redirect_uris": ["http://127.0.0.1/"], "confidential_client": True}
         client_id = (await make("user/applications/oauth2", **application))["client_id"]
         return {
@@ -407,5 +439,6 @@ async def _fill(url):
             "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
             "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id,
-            "picture": picture, "milestone_id": milestone["id"],
+            "picture": picture, "milestone_id": milestone["id"], "source_id": source_id,
+            "import_id": import_id, "invitation": link.lstrip("/"),
         }  # fmt: skip
