@@ -7,13 +7,16 @@ from aiohttp import web
 
 
 class TokenServer:
-    """Gives out ``token``, and says that it belongs to ``user`` while it is ``active``."""
+    """Gives out ``token``, and says that it belongs to ``user`` while it is ``active``.
+
+    With ``rotates`` each answer has a new refresh token, which has the number of the request.
+    """
 
     def __init__(self, user: str) -> None:
         self.user, self.token, self.active = user, "token-1", True
         self.forms: list[dict[str, object]] = []
         self.answer: dict[str, object] = {"expires_in": 3600}
-        self.origin = ""
+        self.origin, self.status, self.rotates = "", 200, False
 
     @property
     def url(self) -> str:
@@ -25,7 +28,8 @@ class TokenServer:
 
     async def give(self, request: web.Request) -> web.Response:
         self.forms.append(dict(await request.post()))
-        return web.json_response({"access_token": self.token} | self.answer)
+        following = {"refresh_token": f"refresh-{len(self.forms)}"} if self.rotates else {}
+        return web.json_response({"access_token": self.token} | following | self.answer, status=self.status)
 
     async def introspect(self, request: web.Request) -> web.Response:
         form = await request.post()

@@ -20,6 +20,7 @@ from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.testing.identity import FakeIdentity
 from ingot_contracts.testing.issues import FakeIssues
 from ingot_contracts.testing.repos import FakeRepos
+from ingot_mail.access_tokens.rules import smtp_tokens
 from ingot_mail.app import create_app
 from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
@@ -70,7 +71,7 @@ class World:
             Clients(HttpIdentity(peers["identity"]), HttpRepos(peers["repos"]), HttpIssues(peers["issues"])),
             settings.site_name,
         )
-        self.pool = SmtpPool(settings)
+        self.pool = SmtpPool(settings, smtp_tokens(settings, self.db))
         parts = self.app.state[PARTS]
         self.links = parts[PreferenceComponents].links
         self.addresses = ReplyAddresses(settings)

@@ -16,6 +16,7 @@ from ingot_chassis.peers.peers import Peers
 from ingot_chassis.security.sealing import Seal
 from ingot_chassis.service import assemble
 from ingot_chassis.settings import SettingsError
+from ingot_mail.access_tokens.rules import smtp_tokens
 from ingot_mail.clients.identity import HttpIdentity
 from ingot_mail.clients.issues import HttpIssues
 from ingot_mail.clients.repos import HttpRepos
@@ -78,7 +79,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
     ]
     if settings.smtp_host:
         contents = Contents(Clients(identity, repos, issues), settings.site_name)
-        pool = SmtpPool(settings)
+        pool = SmtpPool(settings, smtp_tokens(settings, database))
         parts.close.append(pool.close)
         worker = MailWorker(database, settings, queue, contents, pool, links, addresses)
         parts.loops.append(("mail sends", worker.run))

@@ -16,8 +16,8 @@ async def server():
         yield server
 
 
-def tokens_of(url, refresh=""):
-    return AccessTokens(TokenEndpoint(url, "client", "secret", refresh, ""), seconds=10)
+def tokens_of(url):
+    return AccessTokens(TokenEndpoint(url, "client", "secret", ""), seconds=10)
 
 
 async def test_many_mails_at_once_make_one_request(server):
@@ -54,14 +54,6 @@ async def test_a_token_with_a_short_life_is_replaced_without_a_pause(server):
     tokens = tokens_of(server.url)
     assert [await tokens.get(), await tokens.get()] == ["token-1", "token-1"]
     assert len(server.forms) == 2
-
-
-async def test_a_rotated_refresh_token_is_used_next(server):
-    server.answer = {"expires_in": 0, "refresh_token": "second"}
-    tokens = tokens_of(server.url, "first")
-    for _ in range(2):
-        await tokens.get()
-    assert [form["refresh_token"] for form in server.forms] == ["first", "second"]
 
 
 async def test_an_error_that_quotes_the_endpoint_does_not_tell_its_query():

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from ingot_chassis.clock import now
+from ingot_mail.access_tokens.clients import AccessTokens, TokenEndpoint
 from ingot_mail.settings import Settings
 from ingot_mail.smtp.clients import OutgoingMail, SmtpError, SmtpPool
 
@@ -59,7 +60,10 @@ async def allow():
 
 @asynccontextmanager
 async def pool_of(settings):
-    pool = SmtpPool(settings)
+    endpoint = TokenEndpoint(
+        settings.smtp_oauth_url, settings.smtp_oauth_client, settings.smtp_oauth_secret, "mail"
+    )
+    pool = SmtpPool(settings, AccessTokens(endpoint, seconds=settings.smtp_seconds))
     yield pool
     await pool.close()
 
@@ -128,13 +132,12 @@ async def test_the_sign_in_by_a_token_of_oauth2(tokens):
             smtp_oauth_url=tokens.url,
             smtp_oauth_client="client",
             smtp_oauth_secret="secret",
-            smtp_oauth_refresh="refresh",
         )
         async with pool_of(settings) as pool:
             assert await pool.send(MAIL, allow)
     assert mailbox.signed_in == ["forge"]
     (form,) = tokens.forms
-    assert (form["grant_type"], form["refresh_token"]) == ("refresh_token", "refresh")
+    assert (form["grant_type"], form["scope"]) == ("client_credentials", "mail")
 
 
 async def test_a_connection_is_used_again_and_closed_after_its_mails(mailbox):

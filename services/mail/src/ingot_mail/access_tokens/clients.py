@@ -4,7 +4,7 @@ import asyncio
 import math
 import re
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -21,13 +21,24 @@ class TokenError(ValueError):
 
 
 class TokenEndpoint(NamedTuple):
-    """A token endpoint, and the credentials for it. Without ``refresh`` the grant is client credentials."""
+    """A token endpoint, and the credentials of the client for it."""
 
     url: str
     client: str
     secret: str
-    refresh: str
     scope: str
+
+
+class RefreshTokens(Protocol):
+    """The refresh token, which one request at a time uses."""
+
+    async def take(self) -> str:
+        """Return the token for one request. Raises TokenError."""
+        ...
+
+    async def give_back(self, token: str, following: str | None) -> None:
+        """End the request. ``following`` is the token of the answer; None keeps ``token``."""
+        ...
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -39,10 +50,14 @@ class _Token(msgspec.Struct, frozen=True):
 class AccessTokens:
     """Requests access tokens, and caches the last one until it expires."""
 
-    def __init__(self, endpoint: TokenEndpoint, *, seconds: float) -> None:
-        """Use an endpoint. ``seconds`` is the timeout of a request."""
-        self._endpoint, self._seconds = endpoint, seconds
-        self._refresh = endpoint.refresh
+    def __init__(
+        self, endpoint: TokenEndpoint, refresh_tokens: RefreshTokens | None = None, *, seconds: float
+    ) -> None:
+        """Use an endpoint. ``seconds`` is the timeout of a request.
+
+        Without ``refresh_tokens`` the grant is client credentials.
+        """
+        self._endpoint, self._refresh_tokens, self._seconds = endpoint, refresh_tokens, seconds
         self._token: tuple[str, float] | None = None
         self._requested_at, self._failed = -math.inf, False
         self._lock = asyncio.Lock()
@@ -65,15 +80,25 @@ class AccessTokens:
             if self._failed and time.monotonic() < self._requested_at + PAUSE_SECONDS:
                 raise TokenError("the last access token was refused or not given; the next attempt is later")
             self._requested_at, self._failed = time.monotonic(), True
-            token = await self._request()
+            token = await self._refreshed()
             seconds = _USUAL_SECONDS if token.expires_in is None else token.expires_in
             lifetime = max(seconds - MARGIN_SECONDS, seconds / 2)
             self._token, self._failed = (token.access_token, time.monotonic() + lifetime), False
-            # Some endpoints take each refresh token once.
-            self._refresh = token.refresh_token or self._refresh
             return token.access_token
 
-    async def _request(self) -> _Token:
+    async def _refreshed(self) -> _Token:
+        """Return the response, after the refresh token that came with it is stored. Raises TokenError."""
+        if self._refresh_tokens is None:
+            return await self._request("")
+        refresh, following = await self._refresh_tokens.take(), None
+        try:
+            token = await self._request(refresh)
+            following = token.refresh_token
+        finally:
+            await self._refresh_tokens.give_back(refresh, following)
+        return token
+
+    async def _request(self, refresh: str) -> _Token:
         """Return the response of the token endpoint. Raises TokenError."""
         import aiohttp  # so other sites start without it
 
@@ -83,8 +108,8 @@ class AccessTokens:
             "client_secret": endpoint.secret,
             "grant_type": "client_credentials",
         }
-        if self._refresh:
-            form |= {"grant_type": "refresh_token", "refresh_token": self._refresh}
+        if refresh:
+            form |= {"grant_type": "refresh_token", "refresh_token": refresh}
         if endpoint.scope:
             form["scope"] = endpoint.scope
         timeout = aiohttp.ClientTimeout(self._seconds)

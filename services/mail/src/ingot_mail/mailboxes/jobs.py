@@ -16,7 +16,8 @@ from ingot_chassis.clock import now
 from ingot_chassis.errors import ApiError, TooManyRequests
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_mail.access_tokens.clients import AccessTokens, TokenEndpoint, TokenError
+from ingot_mail.access_tokens.clients import TokenError
+from ingot_mail.access_tokens.rules import imap_tokens
 from ingot_mail.mailboxes.clients import SECONDS, MailboxConnection, MailboxError, SignInRefused
 from ingot_mail.replies.rules.outcomes import Received
 from ingot_mail.settings import Settings
@@ -43,14 +44,7 @@ class MailboxPoller:
         self._jobs, self._settings, self._receive = jobs, settings, receive
         self._every = timedelta(seconds=settings.imap_seconds)
         self._failed, self._deferred = set[str](), dict[str, datetime]()
-        endpoint = TokenEndpoint(
-            settings.imap_oauth_url,
-            settings.imap_oauth_client,
-            settings.imap_oauth_secret,
-            settings.imap_oauth_refresh,
-            settings.imap_oauth_scope,
-        )
-        self._tokens = AccessTokens(endpoint, seconds=SECONDS)
+        self._tokens = imap_tokens(settings, jobs.database, seconds=SECONDS)
 
     def work(self) -> dict[str, Work]:
         return {KIND: self._run}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import aiosmtplib
 
-from ingot_mail.access_tokens.clients import AccessTokens, TokenEndpoint
+from ingot_mail.access_tokens.clients import AccessTokens
 from ingot_mail.settings import Settings
 
 RETRIED_CODES = range(400, 500)
@@ -49,18 +49,10 @@ class _Connection(NamedTuple):
 class SmtpPool:
     """A pool of ``smtp_connections`` connections, each for ``smtp_mails_per_connection`` mails."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, tokens: AccessTokens) -> None:
+        self._settings, self._tokens = settings, tokens
         self._slots = asyncio.Semaphore(settings.smtp_connections)
         self._idle: list[_Connection] = []
-        endpoint = TokenEndpoint(
-            settings.smtp_oauth_url,
-            settings.smtp_oauth_client,
-            settings.smtp_oauth_secret,
-            settings.smtp_oauth_refresh,
-            settings.smtp_oauth_scope,
-        )
-        self._tokens = AccessTokens(endpoint, seconds=settings.smtp_seconds)
         self._next_at = 0.0
         self._context: ssl.SSLContext | None = None
 
