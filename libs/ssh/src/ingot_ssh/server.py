@@ -61,7 +61,7 @@ ENCRYPTION = (
 
 
 class ServerSettings(Protocol):
-    """Settings of the server. The settings of repos have them, where their limits and units are documented."""
+    """Settings of the server. repos declares them, with their limits and units."""
 
     ssh_user: str
     ssh_login_seconds: float

@@ -521,7 +521,7 @@ async def test_a_deleted_file_without_a_base_stays_deleted(world, bob, source): 
 
 
 @pytest.mark.parametrize("successor", [False, True])
-async def test_a_release_that_is_deleted_while_its_files_come_is_reported(world, bob, source, successor):  # noqa: F811
+async def test_a_release_deleted_while_files_come_is_reported(world, bob, source, successor):  # noqa: F811
     """Neither a new file nor one that replaces another ends the import; the next release comes."""
     repository_id = await with_files(world, bob, source, "a")
     set_files(source, version="new" if successor else "", a=OTHER_FILE if successor else FILE, b=FILE, c=FILE)
@@ -546,7 +546,7 @@ async def test_a_release_that_is_deleted_while_its_files_come_is_reported(world,
 
 
 @pytest.mark.parametrize("moment", ["before", "during"])
-async def test_a_release_that_is_deleted_at_the_source_stays_and_is_reported(world, bob, source, moment):  # noqa: F811
+async def test_a_release_deleted_at_the_source_stays(world, bob, source, moment):  # noqa: F811
     repository_id = await with_files(world, bob, source, "a")
     if moment == "before":
         source.lists["releases"] = []

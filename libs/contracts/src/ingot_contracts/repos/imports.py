@@ -192,8 +192,8 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
 
     ``number`` is the number of its issue or pull request, or 0. ``name`` is the name of a label, milestone,
     release or ref, or the id of a comment or review. ``fields`` are the names of fields that differ. Three
-    other values are possible there: "deleted" for an object that was deleted here, "gone" for a release that
-    was deleted at the source, and "number" if another issue or pull request has its number here.
+    other values are possible there. "deleted": the object was deleted here. "gone": a release was deleted at
+    the source. "number": another issue or pull request has its number here.
     """
 
     kind: ConflictKind

@@ -125,7 +125,7 @@ def _count_within(objects: Sequence[msgspec.Struct]) -> int:
 async def _read(
     db: Executor, repository_id: int, kind: str, cursor: Cursor, owner_id: int, files: dict[str, FileRow]
 ) -> tuple[Sequence[Any], list[tuple[int, int]]]:
-    """Return the objects behind a cursor, and the place of each. Add the files of their texts to ``files``."""
+    """Return the objects after a cursor, and the place of each. Add the files of their texts to ``files``."""
     after = cursor.after
     if kind == "labels":
         labels = await store.list_labels(db, repository_id, owner_id, after, PAGE_OBJECTS)
@@ -232,18 +232,18 @@ def _reaction(row: ReactionRow) -> ImportedReaction:
 
 
 async def _fields_of(
-    db: Executor, rows: Sequence[IssueRow], seen: dict[str, FileRow]
+    db: Executor, rows: Sequence[IssueRow], attachments: dict[str, FileRow]
 ) -> dict[int, dict[str, Any]]:
     """Return the fields that issues and pull requests have in common, by the id of their rows.
 
-    Add their files to ``seen``.
+    Add their files to ``attachments``.
     """
     ids = [row.id for row in rows]
     labels = _grouped((one.issue_id, one.label_id) for one in await store.labels_of(db, ids))
     assignees = _grouped((one.issue_id, one.account_id) for one in await store.assignees_of(db, ids))
     reactions = _grouped((one.issue_id, _reaction(one)) for one in await store.reactions_to_issues(db, ids))
     attached = await store.files_of_issues(db, ids)
-    seen |= {one.uuid: one for one in attached}
+    attachments |= {one.uuid: one for one in attached}
     files = _grouped((one.issue_id, _file(one)) for one in attached)
     return {
         row.id: {
@@ -278,15 +278,15 @@ def _grouped(pairs: Iterable[tuple[int, _T]]) -> Mapping[int, list[_T]]:
 
 
 async def _comments(
-    db: Executor, rows: Sequence[CommentRow], seen: dict[str, FileRow]
+    db: Executor, rows: Sequence[CommentRow], attachments: dict[str, FileRow]
 ) -> list[ImportedComment]:
-    """Return comments, and add their files to ``seen``."""
+    """Return comments, and add their files to ``attachments``."""
     ids = [row.id for row in rows]
     reactions = _grouped(
         (one.comment_id or 0, _reaction(one)) for one in await store.reactions_to_comments(db, ids)
     )
     attached = await store.files_of_comments(db, ids)
-    seen |= {one.uuid: one for one in attached}
+    attachments |= {one.uuid: one for one in attached}
     files = _grouped((one.comment_id or 0, _file(one)) for one in attached)
     return [
         ImportedComment(
@@ -303,10 +303,12 @@ async def _comments(
     ]
 
 
-async def _pulls(db: Executor, rows: Sequence[PullRow], seen: dict[str, FileRow]) -> list[ExportedPull]:
-    """Return pull requests, and add the files of their texts to ``seen``."""
-    ids, fields = [row.id for row in rows], await _fields_of(db, rows, seen)
-    texts = await _comments(db, await store.comments_of(db, ids), seen)
+async def _pulls(
+    db: Executor, rows: Sequence[PullRow], attachments: dict[str, FileRow]
+) -> list[ExportedPull]:
+    """Return pull requests, and add the files of their texts to ``attachments``."""
+    ids, fields = [row.id for row in rows], await _fields_of(db, rows, attachments)
+    texts = await _comments(db, await store.comments_of(db, ids), attachments)
     comments = _grouped((one.number, one) for one in texts)
     reviews = await store.reviews_of(db, ids)
     submitted = [one for one in reviews if one.state != ReviewState.REQUEST_REVIEW]

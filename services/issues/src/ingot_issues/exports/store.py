@@ -186,8 +186,8 @@ _PULL = [
     pull.c[name]
     for name in (
         "base_branch", "base_sha", "head_repository_id", "head_branch", "head_sha", "merge_base", "merged",
-        "merged_at", "merged_by", "original_merger", "merge_sha", "allow_maintainer_edit", "additions", "deletions",
-        "changed_files",
+        "merged_at", "merged_by", "original_merger", "merge_sha", "allow_maintainer_edit", "additions",
+        "deletions", "changed_files",
     )
 ]  # fmt: skip
 _COMMENTS = select(

@@ -96,7 +96,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that protects branches or tags. ``logins`` are allowed at the source and have no account here."""
+    """A rule that protects branches or tags. ``logins`` are people of the source without an account here."""
 
     kind: Literal["branch", "tag"]
     pattern: str

@@ -35,8 +35,8 @@ class MigrationConflict(msgspec.Struct):
 
     `number` is the number of its issue or pull request, or 0. `name` is the name of a label, milestone,
     release, branch or tag. For a comment or review it is the id at the source. `fields` lists the fields that
-    changed on both sides. Three values are special: `deleted` if the object was deleted here, `gone` if a
-    release was deleted at the source, and `number` if another object has its number here.
+    changed on both sides. Three values are special. `deleted`: the object was deleted here. `gone`: a
+    release was deleted at the source. `number`: another object has its number here.
     """
 
     kind: ConflictKind

@@ -58,7 +58,7 @@ from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.jobs.connections import RemoteConnector, default_branch_of
 from ingot_repos.remotes.store import RemoteRow
 
-DELETED, GONE = "deleted", "gone"
+DELETED, MISSING_AT_SOURCE = "deleted", "gone"
 """Names in reports for an object that was deleted here, and for one that was deleted at the source."""
 MOST_PAGES = 1_000
 """Limit of pages of releases."""
@@ -209,16 +209,18 @@ class ForgeData:
             place = page.following
             if not place:
                 if is_repeat and (listed or is_counted):  # a source that hides releases shows and counts none
-                    await self._report_gone(row.id, bases.keys() - listed)
+                    await self._report_missing(row.id, bases.keys() - listed)
                 return
         raise SourceFailed("too-large")
 
-    async def _report_gone(self, repository_id: int, tags: Collection[str]) -> None:
+    async def _report_missing(self, repository_id: int, tags: Collection[str]) -> None:
         """Report releases of the last run that were deleted at the source. They stay here."""
         async with self._db.transaction() as tx:
             rows = [await releases.get_by_tag(tx, repository_id, tag) for tag in sorted(tags)]
             names = [row.tag_name for row in rows if row is not None]
-            conflicts = [ImportConflict(kind="release", name=name, fields=[GONE]) for name in names]
+            conflicts = [
+                ImportConflict(kind="release", name=name, fields=[MISSING_AT_SOURCE]) for name in names
+            ]
             await sources.add_conflicts(tx, repository_id, conflicts)
 
     async def _add(
