@@ -226,7 +226,7 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
     if not is_gitea:
         _download(repository, path, target)
         return
-    from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_verified_layout
+    from ingot_remotes.archives.gitea_layout import LayoutFailed, write_verified_layout
 
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         archive = Path(scratch, "archive.zip")

@@ -15,13 +15,13 @@ from ingot_chassis.clock import now
 from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutFile, archived_file
 from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
-from ingot_remotes.archives import archive
+from ingot_remotes.archives import archive, gitea_layout
 from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.layout import MOST_PAGE_BYTES
 from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
-from ingot_repos.archives.rules import exports, gitea_layout
+from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 

@@ -26,6 +26,7 @@ from ingot_git.refs.refs import BRANCHES, TAGS, list_refs
 from ingot_git.remote.remote import Reason
 from ingot_git.storage.storage import Storage
 from ingot_remotes.archives.archive import verify
+from ingot_remotes.archives.gitea_layout import LayoutFailed, write_layout
 from ingot_remotes.archives.layout import (
     BUNDLE,
     PAGE_OBJECTS,
@@ -43,7 +44,6 @@ from ingot_remotes.archives.writer import ArchiveWriter
 from ingot_remotes.interface.source import KINDS, SourceAsset, SourceRelease
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
-from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout
 from ingot_repos.archives.rules.settings import read_settings
 from ingot_repos.archives.store import ExportRow, Layout, PageCount
 from ingot_repos.catalog.store import repositories, wikis

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ingot_remotes.archives import gitea_layout
+from ingot_remotes.archives.gitea_layout import LayoutFailed, write_layout, write_verified_layout
 from ingot_remotes.archives.layout import MOST_PAGE_BYTES
-from ingot_repos.archives.rules import gitea_layout
-from ingot_repos.archives.rules.gitea_layout import LayoutFailed, write_layout, write_verified_layout
 
 AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
 TIMES = {"created_at": AT, "updated_at": LATER}
