@@ -17,7 +17,7 @@ from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
 from ingot_remotes.archives import archive, gitea_layout
 from ingot_remotes.archives.archive import verify
-from ingot_remotes.archives.layout import MOST_PAGE_BYTES
+from ingot_remotes.archives.layout import MOST_PAGE_BYTES, ArchivedKey
 from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs
 from ingot_repos.archives.jobs import TRIES
@@ -25,10 +25,10 @@ from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
-from ..archive_builders import ASSET, AT, COMMENT, OBJECTS
+from ..archive_builders import ASSET, AT, COMMENT, OBJECTS, write_archive
 from ..lfs_client import FILE, download, oid_of, pointer_of, upload
 from ..world import git
-from .test_imports import archives, read_all, send
+from .test_imports import archives, bundle, read_all, send  # noqa: F401 - a fixture
 
 
 async def write(person, path, text):
@@ -652,6 +652,38 @@ async def test_settings_and_rules_come_out_and_go_in_again(world, ann, bob, app,
     assert {name: copy[name] for name in settings} == settings
 
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILm+TXJrmEuEDAMtyJGGs6SDwBFaPPm5DVzJTMKJnRN5 ci"
+
+
+async def test_deploy_keys_are_offered_and_open_nothing(world, ann, app, tmp_path):
+    added = await ann.post("/repos/ann/app/keys", {"title": "ci", "key": KEY, "read_only": False})
+    assert added.status_code == 201, added.text
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    (tmp_path / "a.zip").write_bytes(answer.content)
+    copy = (await send(ann, tmp_path / "a.zip", "?name=copy")).json()
+    await world.components.import_workers.step()
+    await read_all(ann, copy["id"])
+    assert (await ann.get("/repos/ann/copy/keys")).json() == []
+    [offered] = (await ann.get("/repos/ann/copy/migration")).json()["deploy_keys"]
+    assert offered == {
+        "title": "ci",
+        "key": KEY,
+        "fingerprint": added.json()["fingerprint"],
+        "read_only": False,
+    }
+    assert (await ann.post("/repos/ann/copy/keys", offered)).status_code == 201
+    assert (await ann.get("/repos/ann/copy/migration")).json()["deploy_keys"] == []
+
+
+async def test_keys_of_a_stranger_that_are_not_valid_are_not_offered(world, ann, bundle, tmp_path):  # noqa: F811
+    wrong = ("no key", "ssh-dss AAAA x", KEY.replace("AAAAI", "AAAAJ"))
+    keys = [ArchivedKey(title="x", key=key) for key in wrong] + [ArchivedKey(title=" ", key=KEY)]
+    path = write_archive(tmp_path / "a.zip", bundle=bundle, deploy_keys=keys)
+    assert (await send(ann, path, "?name=copy")).status_code == 201
+    await world.components.import_workers.step()
+    assert (await ann.get("/repos/ann/copy/migration")).json()["deploy_keys"] == []
+
+
 async def test_an_archive_of_an_earlier_release_has_no_settings(world, ann, app, tmp_path):
     answer = await exported(world, ann, app["id"], objects_of(1))
     source = io.BytesIO(answer.content)
@@ -660,7 +692,7 @@ async def test_an_archive_of_an_earlier_release_has_no_settings(world, ann, app,
             content = old.read(name)
             if name == "manifest.json":
                 manifest = msgspec.json.decode(content)
-                for field in ("settings", "branch_rules", "tag_rules"):
+                for field in ("settings", "branch_rules", "tag_rules", "deploy_keys"):
                     del manifest[field]
                 content = msgspec.json.encode(manifest)
             new.writestr(name, content)

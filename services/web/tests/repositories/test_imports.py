@@ -74,6 +74,16 @@ DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, 
 CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
 
 
+async def test_deploy_keys_of_an_archive_are_added_one_by_one(pages, forge):
+    key = {"title": "<ci>", "key": "ssh-ed25519 AAAA ci", "fingerprint": "SHA256:x", "read_only": False}
+    forge.answers[f"{HOME}/migration"] = MIGRATION | DONE | {"repeat": 0, "deploy_keys": [key]}
+    shown = await pages.get("/ann/demo/settings/migrate", ANN)
+    assert "<strong>&lt;ci&gt;</strong>" in shown.text
+    await pages.submit(shown.text, "Add key", to="/settings/keys")
+    body = {"title": "<ci>", "key": "ssh-ed25519 AAAA ci", "read_only": False}
+    assert forge.sent == [("POST", f"{HOME}/keys", body)]
+
+
 async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(pages, forge):
     forge.answers |= {
         f"{HOME}/migration": MIGRATION | DONE,

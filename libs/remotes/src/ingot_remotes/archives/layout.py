@@ -32,6 +32,8 @@ PAGE_OBJECTS = 100
 """Objects of a page that Ingot writes."""
 MOST_PAGE_OBJECTS = 1_000
 MOST_PAGE_BYTES = 32 * 1024 * 1024
+MOST_KEYS = 100
+"""Limit of deploy keys: each is a line of a page."""
 ARCHIVED_KINDS: tuple[Kind, ...] = (*KINDS, "releases")
 _HASH = "[0-9a-f]{64}"
 _KINDS_OF_FILES = "|".join(ARCHIVED_KINDS)
@@ -60,12 +62,20 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: Annotated[str, msgspec.Meta(pattern=f"^{_HASH}$")]
 
 
+class ArchivedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A deploy key. ``key`` is public: one line of OpenSSH."""
+
+    title: Annotated[str, msgspec.Meta(max_length=255)]
+    key: Annotated[str, msgspec.Meta(max_length=16_384)]
+    read_only: bool = True
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. ``files`` are all files except the manifest itself.
 
     ``service`` and ``url`` name the repository at its source. ``pull_offset`` was added to the numbers of
-    pull requests, but not to the numbers of their heads in git. Archives of earlier releases have no settings
-    or rules.
+    pull requests, but not to the numbers of their heads in git. Archives of earlier releases have no settings,
+    rules or keys.
     """
 
     format: Literal["ingot-archive"] = FORMAT
@@ -83,6 +93,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     settings: RepositoryAnswer | None = None
     branch_rules: Annotated[list[BranchRuleAnswer], msgspec.Meta(max_length=1_000)] = []
     tag_rules: Annotated[list[TagRuleAnswer], msgspec.Meta(max_length=1_000)] = []
+    deploy_keys: Annotated[list[ArchivedKey], msgspec.Meta(max_length=MOST_KEYS)] = []
     files: list[ArchivedFile]
 
 

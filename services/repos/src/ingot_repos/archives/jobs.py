@@ -29,9 +29,11 @@ from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.gitea_layout import LayoutFailed, write_layout
 from ingot_remotes.archives.layout import (
     BUNDLE,
+    MOST_KEYS,
     PAGE_OBJECTS,
     VERSION,
     WIKI_BUNDLE,
+    ArchivedKey,
     ArchivedPerson,
     ArchiveInvalid,
     Manifest,
@@ -42,6 +44,7 @@ from ingot_remotes.archives.layout import (
 )
 from ingot_remotes.archives.writer import ArchiveWriter
 from ingot_remotes.interface.source import KINDS, SourceAsset, SourceRelease
+from ingot_repos.access.store import deploy_keys
 from ingot_repos.archives import store
 from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.settings import read_settings
@@ -230,6 +233,7 @@ class ExportJobs:
             async with self._db.read() as db:
                 names = await topics.names_of(db, repository.id)
                 archived = await read_settings(db, self._presenter.repository(repository))
+                keys = await deploy_keys.list_first(db, repository.id, MOST_KEYS)
             people |= {one.key: one for one in archived.people}
             manifest = Manifest(
                 version=VERSION,
@@ -245,6 +249,9 @@ class ExportJobs:
                 settings=archived.settings,
                 branch_rules=archived.branch_rules,
                 tag_rules=archived.tag_rules,
+                deploy_keys=[
+                    ArchivedKey(title=one.title, key=one.content, read_only=one.read_only) for one in keys
+                ],
                 files=[],
             )
             await asyncio.to_thread(writer.add_people, list(people.values()))

@@ -61,6 +61,8 @@ import_source = Table(
     Column("since", UtcDateTime),
     # JSON: an ``UnmappedRule`` for each rule that names people without an account here.
     Column("unmapped_rules", Text, nullable=False, default="[]", server_default="[]"),
+    # JSON: an ``OfferedKey`` for each deploy key of an archive.
+    Column("deploy_keys", Text, nullable=False, default="[]", server_default="[]"),
 )
 
 # What the source had at the last run: the commit of a ref, or JSON of a release.
@@ -103,8 +105,20 @@ class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
     logins: list[str]
 
 
+class OfferedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A deploy key of the imported repository. It opens nothing until an administrator adds it."""
+
+    title: str
+    key: str
+    fingerprint: str
+    read_only: bool
+
+
 class SourceRow(TypedRow):
-    """The non-git data that an import copies. ``kinds``, ``counts`` and ``unmapped_rules`` are JSON."""
+    """The non-git data that an import copies.
+
+    ``kinds``, ``counts``, ``unmapped_rules`` and ``deploy_keys`` are JSON.
+    """
 
     repository_id: int
     service: str
@@ -124,6 +138,7 @@ class SourceRow(TypedRow):
     started_at: datetime | None
     since: datetime | None
     unmapped_rules: str
+    deploy_keys: str
 
 
 class ConflictRow(TypedRow):
@@ -152,6 +167,7 @@ async def add(
     maps_people: bool,
     people: Mapping[str, int],
     archive: str | None = None,
+    deploy_keys: Sequence[OfferedKey] = (),
 ) -> None:
     await db.execute(
         import_source.insert().values(
@@ -162,6 +178,7 @@ async def add(
             maps_people=maps_people,
             people=msgspec.json.encode(people).decode(),
             archive=archive,
+            deploy_keys=msgspec.json.encode(deploy_keys).decode(),
             started_at=now(),
         )
     )
@@ -192,6 +209,10 @@ def counts_of(row: SourceRow) -> dict[str, Counts]:
 
 def unmapped_rules_of(row: SourceRow) -> list[UnmappedRule]:
     return msgspec.json.decode(row.unmapped_rules, type=list[UnmappedRule])
+
+
+def deploy_keys_of(row: SourceRow) -> list[OfferedKey]:
+    return msgspec.json.decode(row.deploy_keys, type=list[OfferedKey])
 
 
 async def save_counts(db: Executor, repository_id: int, counts: Mapping[str, Counts]) -> None:

@@ -119,6 +119,23 @@ async def list_page(
     return await fetch_page(db, statement, page, DeployKeyRow, deploy_key.c.id)
 
 
+class _FingerprintRow(TypedRow):
+    """The fingerprint of a key."""
+
+    fingerprint: str
+
+
+async def fingerprints_of(db: Executor, repository_id: int) -> set[str]:
+    statement = select(deploy_key.c.fingerprint).where(deploy_key.c.repository_id == repository_id)
+    return {row.fingerprint for row in await fetch_all(db, statement, _FingerprintRow)}
+
+
+async def list_first(db: Executor, repository_id: int, limit: int) -> Sequence[DeployKeyRow]:
+    """Return the first keys of a repository, in the order in which they were added."""
+    statement = select(deploy_key).where(deploy_key.c.repository_id == repository_id)
+    return await fetch_all(db, statement.order_by(deploy_key.c.id).limit(limit), DeployKeyRow)
+
+
 async def remove(db: Executor, repository_id: int, key_id: int) -> None:
     await db.execute(
         delete(deploy_key).where(deploy_key.c.repository_id == repository_id, deploy_key.c.id == key_id)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ingot_chassis.errors import Invalid, TooLarge
+from ingot_chassis.security import ssh_keys
 from ingot_git.process.disk import disk_errors
 from ingot_git.refs.refs import is_valid_ref_name
 from ingot_git.storage.storage import Storage
@@ -16,6 +17,7 @@ from ingot_remotes.archives.layout import ARCHIVED_KINDS, WIKI_BUNDLE, Manifest
 from ingot_remotes.interface.source import SourceFailed
 from ingot_repos.imports.rules.lifecycle import NewImport, NewSource
 from ingot_repos.imports.rules.openings import ARCHIVE
+from ingot_repos.imports.store import OfferedKey
 from ingot_repos.remotes.rules.urls import RemoteUrl, parse_remote_url
 
 FIELD = "attachment"
@@ -91,8 +93,30 @@ def new_import(
             maps_people=maps_people,
             map_logins=map_logins,
             archive=archive,
+            deploy_keys=_offered_keys(manifest),
         ),
     )
+
+
+def _offered_keys(manifest: Manifest) -> list[OfferedKey]:
+    """Return the deploy keys of an archive that are valid here. None opens the new repository by itself."""
+    keys = list[OfferedKey]()
+    for one in manifest.deploy_keys:
+        title = " ".join(one.title.replace("\0", "").split())
+        try:
+            public = ssh_keys.read(one.key)
+        except Invalid:
+            continue
+        if title:
+            keys.append(
+                OfferedKey(
+                    title=title,
+                    key=public.content,
+                    fingerprint=public.fingerprint,
+                    read_only=one.read_only,
+                )
+            )
+    return keys
 
 
 def _origin(manifest: Manifest) -> RemoteUrl:

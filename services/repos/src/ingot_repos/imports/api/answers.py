@@ -6,11 +6,12 @@ import msgspec
 
 from ingot_chassis.errors import NotFound
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.access.store import deploy_keys
 from ingot_repos.catalog.store.states import ImportState
 from ingot_repos.imports import store as sources
 from ingot_repos.imports.rules import lifecycle as imports
 from ingot_repos.imports.rules import progress
-from ingot_repos.imports.store import Counts, UnmappedRule
+from ingot_repos.imports.store import Counts, OfferedKey, UnmappedRule
 from ingot_repos.remotes import store as import_rows
 from ingot_repos.remotes.rules.reasons import reason_text
 
@@ -26,7 +27,8 @@ class Migration(msgspec.Struct):
     ``paused_until`` the import sends no requests to its source; ``error`` is then the last failed request.
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
     ``unmapped_rules`` are protection rules that allowed more people at the source, at most 100: the people
-    without an account here at the time of the import.
+    without an account here at the time of the import. ``deploy_keys`` are keys of an imported archive that the
+    repository does not have. They open nothing until they are added like any other key.
     """
 
     id: int
@@ -45,12 +47,15 @@ class Migration(msgspec.Struct):
     repeat: int = 0
     conflicts: int = 0
     unmapped_rules: list[UnmappedRule] = []
+    deploy_keys: list[OfferedKey] = []
 
 
 async def present_migration(request: RepositoryRequest) -> Migration:
     async with request.db.read() as db:
         row = await import_rows.get(db, request.resource.id)
         source = await sources.get(db, request.resource.id)
+        keys = sources.deploy_keys_of(source) if source is not None else []
+        existing = await deploy_keys.fingerprints_of(db, request.resource.id) if keys else set[str]()
         conflicts = await sources.count_conflicts(db, request.resource.id) if row and row.repeat else 0
     if row is None:
         raise NotFound
@@ -73,5 +78,6 @@ async def present_migration(request: RepositoryRequest) -> Migration:
         finished_at=row.finished_at.replace(microsecond=0) if row.finished_at else None,
         repeat=row.repeat,
         conflicts=conflicts,
+        deploy_keys=[one for one in keys if one.fingerprint not in existing],
         unmapped_rules=sources.unmapped_rules_of(source) if source is not None else [],
     )

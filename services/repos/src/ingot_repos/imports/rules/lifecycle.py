@@ -25,7 +25,7 @@ from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.catalog.store.repositories import RepositoryRow
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
 from ingot_repos.imports import store as sources
-from ingot_repos.imports.store import SourceRow
+from ingot_repos.imports.store import OfferedKey, SourceRow
 from ingot_repos.mirrors.rules import schedule
 from ingot_repos.placement.rules.job_kinds import job_kind
 from ingot_repos.presentation.rules.announcements import current_row
@@ -89,7 +89,7 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     Authors get the account with the same e-mail address. Without ``maps_people``, only the importing account
     can be an author. With ``map_logins``, an account with the same login is used, too. ``people`` has the
     accounts that the form names, by lower-case login at the source. They take precedence. ``archive`` is the
-    name of an uploaded archive, which is read in place of the source.
+    name of an uploaded archive, which is read in place of the source. ``deploy_keys`` are those of the archive.
     """
 
     service: str
@@ -98,6 +98,7 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
     map_logins: bool = False
     people: dict[str, int] = {}
     archive: str | None = None
+    deploy_keys: list[OfferedKey] = []
 
 
 class NewRepeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +166,7 @@ async def request(
             maps_people=new.source.maps_people,
             people=new.source.people,
             archive=new.source.archive,
+            deploy_keys=new.source.deploy_keys,
         )
     if new.mirror:
         await mirror_rows.add(tx, repository_id, interval_seconds=new.interval)
