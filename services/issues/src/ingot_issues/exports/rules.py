@@ -4,7 +4,7 @@ People of this server have the id of their account; repos names them. Those of a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from ingot_contracts.repos.exports import (
     archived_file,
 )
 from ingot_contracts.repos.imports import (
+    GHOST_ID,
     ImportedComment,
     ImportedDependency,
     ImportedFile,
@@ -44,6 +45,7 @@ from ingot_issues.exports.store import (
     ReactionRow,
     ReviewRow,
 )
+from ingot_issues.imports.store.placeholders import PlaceholderRow, Role
 from ingot_issues.labels.store.repository import LabelRow
 from ingot_issues.reviewers.store.states import ReviewState
 
@@ -135,7 +137,8 @@ async def _read(
         return [_milestone(row) for row in milestones], [(row.id, 0) for row in milestones]
     if kind == "issues":
         issues = await store.list_issues(db, repository_id, after, PAGE_OBJECTS)
-        fields = await _fields_of(db, issues, files)
+        people = await _absent_people(db, [row.id for row in issues])
+        fields = await _fields_of(db, issues, people, files)
         return [ImportedIssue(**fields[row.id]) for row in issues], [(row.number, 0) for row in issues]
     if kind == "pulls":
         pulls = await store.list_pulls(db, repository_id, after, PULL_OBJECTS)
@@ -153,7 +156,8 @@ async def _read_numbered(
     after = cursor.after
     if kind == "times":
         times = await store.list_times(db, repository_id, after, PAGE_OBJECTS)
-        return [_time(row) for row in times], [(row.id, 0) for row in times]
+        people = await _absent_people(db, {row.issue_id for row in times if row.account_id == GHOST_ID})
+        return [_time(row, people) for row in times], [(row.id, 0) for row in times]
     pairs = await store.list_dependencies(db, repository_id, after, cursor.after_blocker, PAGE_OBJECTS)
     objects = [ImportedDependency(number=row.number, blocker=row.blocker) for row in pairs]
     return objects, [(row.number, row.blocker) for row in pairs]
@@ -184,11 +188,11 @@ def _milestone(row: store.MilestoneRow) -> ImportedMilestone:
     )
 
 
-def _time(row: store.TimeRow) -> ImportedTime:
+def _time(row: store.TimeRow, people: "_AbsentPeople") -> ImportedTime:
     return ImportedTime(
         source_id=row.id,
         number=row.number,
-        author=_account(row.account_id),
+        author=people.of_row(Role.TIME, row.id, row.account_id),
         seconds=row.seconds,
         created_at=row.created_at,
     )
@@ -196,6 +200,46 @@ def _time(row: store.TimeRow) -> ImportedTime:
 
 def _account(account_id: int) -> ImportedPerson:
     return ImportedPerson(account_id=account_id)
+
+
+class _AbsentPeople:
+    """What people without an account here did on some issues, by their logins at a former source."""
+
+    def __init__(self, rows: Sequence[PlaceholderRow]) -> None:
+        self._names = {(row.role, row.row_id): row.person for row in rows if row.row_id}
+        self._of_issues = _grouped((row.issue_id, row) for row in rows)
+
+    def of_row(self, role: Role, row_id: int, account_id: int) -> ImportedPerson:
+        """Return the person of a row that has an account or the ghost."""
+        name = self._names.get((role, row_id), "") if account_id == GHOST_ID else ""
+        return ImportedPerson(account_id=account_id, name=name)
+
+    def assignees(self, issue_id: int) -> list[ImportedPerson]:
+        rows = self._of_issues[issue_id]
+        return [ImportedPerson(name=row.person) for row in rows if row.role == Role.ASSIGNEE]
+
+    def requests(self, issue_id: int) -> list[ImportedRequest]:
+        rows = [row for row in self._of_issues[issue_id] if row.role == Role.REVIEWER and row.details]
+        details = [(row.person, msgspec.json.decode(row.details or "", type=_Request)) for row in rows]
+        return [
+            ImportedRequest(
+                reviewer=ImportedPerson(name=person),
+                commit_sha=one.commit_sha,
+                created_at=one.submitted_at,
+            )
+            for person, one in details
+        ]
+
+
+class _Request(msgspec.Struct):
+    """Columns of a request for a review."""
+
+    commit_sha: str
+    submitted_at: datetime
+
+
+async def _absent_people(db: Executor, issue_ids: Collection[int]) -> _AbsentPeople:
+    return _AbsentPeople(await store.placeholders_of(db, issue_ids) if issue_ids else ())
 
 
 def _author(row: AuthoredRow) -> ImportedPerson:
@@ -227,12 +271,13 @@ def left_out_of(read: ReadPage, reasons: Mapping[str, LeftOutReason]) -> list[Le
     ]
 
 
-def _reaction(row: ReactionRow) -> ImportedReaction:
-    return ImportedReaction(author=_account(row.account_id), content=row.content, created_at=row.created_at)
+def _reaction(row: ReactionRow, people: _AbsentPeople) -> ImportedReaction:
+    author = people.of_row(Role.REACTION, row.id, row.account_id)
+    return ImportedReaction(author=author, content=row.content, created_at=row.created_at)
 
 
 async def _fields_of(
-    db: Executor, rows: Sequence[IssueRow], attachments: dict[str, FileRow]
+    db: Executor, rows: Sequence[IssueRow], people: _AbsentPeople, attachments: dict[str, FileRow]
 ) -> dict[int, dict[str, Any]]:
     """Return the fields that issues and pull requests have in common, by the id of their rows.
 
@@ -241,7 +286,9 @@ async def _fields_of(
     ids = [row.id for row in rows]
     labels = _grouped((one.issue_id, one.label_id) for one in await store.labels_of(db, ids))
     assignees = _grouped((one.issue_id, one.account_id) for one in await store.assignees_of(db, ids))
-    reactions = _grouped((one.issue_id, _reaction(one)) for one in await store.reactions_to_issues(db, ids))
+    reactions = _grouped(
+        (one.issue_id, _reaction(one, people)) for one in await store.reactions_to_issues(db, ids)
+    )
     attached = await store.files_of_issues(db, ids)
     attachments |= {one.uuid: one for one in attached}
     files = _grouped((one.issue_id, _file(one)) for one in attached)
@@ -256,7 +303,7 @@ async def _fields_of(
             "ref": row.ref,
             "labels": labels[row.id],
             "milestone": row.milestone_id or 0,
-            "assignees": [_account(one) for one in assignees[row.id]],
+            "assignees": [*(_account(one) for one in assignees[row.id]), *people.assignees(row.id)],
             "is_locked": row.locked,
             "pin_order": row.pin_order,
             "due_date": row.due_date,
@@ -282,9 +329,9 @@ async def _comments(
 ) -> list[ImportedComment]:
     """Return comments, and add their files to ``attachments``."""
     ids = [row.id for row in rows]
-    reactions = _grouped(
-        (one.comment_id or 0, _reaction(one)) for one in await store.reactions_to_comments(db, ids)
-    )
+    given = await store.reactions_to_comments(db, ids)
+    people = await _absent_people(db, {one.issue_id for one in given if one.account_id == GHOST_ID})
+    reactions = _grouped((one.comment_id or 0, _reaction(one, people)) for one in given)
     attached = await store.files_of_comments(db, ids)
     attachments |= {one.uuid: one for one in attached}
     files = _grouped((one.comment_id or 0, _file(one)) for one in attached)
@@ -307,13 +354,15 @@ async def _pulls(
     db: Executor, rows: Sequence[PullRow], attachments: dict[str, FileRow]
 ) -> list[ExportedPull]:
     """Return pull requests, and add the files of their texts to ``attachments``."""
-    ids, fields = [row.id for row in rows], await _fields_of(db, rows, attachments)
+    ids = [row.id for row in rows]
+    people = await _absent_people(db, ids)
+    fields = await _fields_of(db, rows, people, attachments)
     texts = await _comments(db, await store.comments_of(db, ids), attachments)
     comments = _grouped((one.number, one) for one in texts)
     reviews = await store.reviews_of(db, ids)
     submitted = [one for one in reviews if one.state != ReviewState.REQUEST_REVIEW]
     lines = _grouped(
-        (one.review_id, _line_comment(one))
+        (one.review_id, _line_comment(one, people))
         for one in await store.line_comments_of(db, [one.id for one in submitted])
     )
     of_pulls = _grouped((one.issue_id, _review(one, lines[one.id])) for one in submitted)
@@ -339,7 +388,7 @@ async def _pulls(
             deletions=row.deletions,
             changed_files=row.changed_files,
             reviews=of_pulls[row.id],
-            requests=requests[row.id],
+            requests=[*requests[row.id], *people.requests(row.id)],
             comments=comments[row.number],
             **fields[row.id],
         )
@@ -370,7 +419,10 @@ def _request(row: ReviewRow) -> ImportedRequest:
     )
 
 
-def _line_comment(row: LineCommentRow) -> ImportedLineComment:
+def _line_comment(row: LineCommentRow, people: _AbsentPeople) -> ImportedLineComment:
+    resolver = None
+    if row.resolver_id is not None:
+        resolver = people.of_row(Role.RESOLVER, row.id, row.resolver_id)
     return ImportedLineComment(
         source_id=row.id,
         author=_author(row),
@@ -380,7 +432,7 @@ def _line_comment(row: LineCommentRow) -> ImportedLineComment:
         new_position=row.new_position,
         commit_sha=row.commit_sha,
         diff_hunk=row.diff_hunk,
-        resolver=_account(row.resolver_id) if row.resolver_id is not None else None,
+        resolver=resolver,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

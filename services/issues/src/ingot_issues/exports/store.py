@@ -10,6 +10,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_issues.attachments.store import attachment
 from ingot_issues.dependencies.store import dependency
+from ingot_issues.imports.store.placeholders import PlaceholderRow, placeholder
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.repository import LabelRow
 from ingot_issues.labels.store.tables import issue_label, label
@@ -97,6 +98,7 @@ class TimeRow(TypedRow):
     """Time on the issue ``number``."""
 
     id: int
+    issue_id: int
     number: int
     account_id: int
     seconds: int
@@ -127,6 +129,7 @@ class AssigneeRow(TypedRow):
 class ReactionRow(TypedRow):
     """A reaction to an issue, or to a comment on it."""
 
+    id: int
     issue_id: int
     comment_id: int | None
     account_id: int
@@ -262,6 +265,7 @@ async def list_times(db: Executor, repository_id: int, after: int, most: int) ->
     statement = (
         select(
             tracked_time.c.id,
+            tracked_time.c.issue_id,
             issue.c.number,
             tracked_time.c.account_id,
             tracked_time.c.seconds,
@@ -333,6 +337,13 @@ async def files_of_comments(db: Executor, comment_ids: Collection[int]) -> Seque
 
 def _files() -> Select[tuple[object, ...]]:
     return select(*[attachment.c[name] for name in FileRow.__annotations__]).order_by(attachment.c.id)
+
+
+async def placeholders_of(db: Executor, issue_ids: Collection[int]) -> Sequence[PlaceholderRow]:
+    """Return what people without an account here did on issues, except texts and merges."""
+    columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
+    statement = select(*columns).where(any_of(placeholder.c.issue_id, "ids"))
+    return await fetch_all(db, statement.order_by(placeholder.c.id), PlaceholderRow, ids=list(issue_ids))
 
 
 async def reviews_of(db: Executor, issue_ids: Collection[int]) -> Sequence[ReviewRow]:
