@@ -41,11 +41,8 @@ class ArchiveWriter:
     def __init__(self, path: Path) -> None:
         self._zip = zipfile.ZipFile(path, "w")
         self._files: dict[str, ArchivedFile] = {}
-
-    @property
-    def size(self) -> int:
-        """The bytes of all files, before compression."""
-        return sum(file.size for file in self._files.values())
+        self.size = 0
+        """The bytes of all files, before compression. An export reads it behind each file."""
 
     def has(self, path: str) -> bool:
         return path in self._files
@@ -58,6 +55,7 @@ class ArchiveWriter:
         with self._zip.open(info, "w", force_zip64=True) as file:
             entry = _Entry(file)
             yield entry
+        self.size += entry.size
         self._files[path] = ArchivedFile(path=path, size=entry.size, sha256=entry.digest.hexdigest())
 
     def add_page(self, kind: Kind, number: int, objects: Sequence[msgspec.Struct]) -> None:
