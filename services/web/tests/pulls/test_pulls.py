@@ -11,6 +11,7 @@ from ingot_contracts.testing.forms import form_of
 from ingot_web.pulls.rules import REMEDIES
 
 from ..forge import ANN_USER, HOME, MOMENT, issue
+from ..history.test_commits import COMPARED
 from ..previews.test_previews import IN_PLACE, is_part
 from ..test_forms import HEAD
 from ..world import ANN, BOB
@@ -485,4 +486,17 @@ async def test_reviewers_are_chosen_and_a_draft_is_marked_when_a_pull_request_is
     forge.answers[f"POST {HOME}/pulls"] = {"number": 1, "body": ""}
     await pages.post("/ann/demo/compare/main...topic", form, ANN)
     [(_, _, body)] = forge.sent
-    assert (body["title"], body["reviewers"]) == ("WIP: T", ["bob", "carl"])
+    assert (body["title"], body["reviewers"], "team_reviewers" in body) == ("WIP: T", ["bob", "carl"], False)
+
+
+async def test_teams_are_chosen_as_reviewers_when_a_pull_request_is_opened(pages, forge):
+    page = "/ann/demo/compare/main...topic"
+    forge.answers |= {
+        f"{HOME}/compare/main...topic": COMPARED,
+        f"{HOME}/compare/main...topic?output=diff": b"",
+        f"{HOME}/teams": [{"id": 4, "name": "crew"}],
+        f"POST {HOME}/pulls": {"number": 1, "body": ""},
+    }
+    await pages.submit(page, "Create pull request", title="T", reviewers=["@crew"])
+    [(_, _, body)] = forge.sent
+    assert (body["team_reviewers"], "reviewers" in body) == (["crew"], False)

@@ -22,7 +22,7 @@ from ingot_web.pages.api.request import WebRequest
 from ingot_web.previews.api import preview
 from ingot_web.pulls.rules import draft_title, ready_title, with_remedies
 from ingot_web.repositories.api.frames import RepositoryFrame
-from ingot_web.repositories.api.issue_choices import chosen_values
+from ingot_web.repositories.api.issue_choices import chosen_values, reviewers_of
 from ingot_web.reviews.api.checks import statuses_of
 from ingot_web.reviews.api.files import conversations_on_lines, line_context
 from ingot_web.reviews.rules.conversations import unresolved
@@ -59,8 +59,7 @@ async def create(request: WebRequest) -> Response[Any]:
     if form.has("draft"):
         body["title"] = draft_title(body["title"])
     body |= chosen_values(form)
-    if reviewers := form.all("reviewers"):
-        body["reviewers"] = reviewers
+    body |= {name: chosen for name, chosen in reviewers_of(form.all("reviewers")).items() if chosen}
     if form.has("maintainers_shown"):
         body["allow_maintainer_edit"] = form.has("maintainers")
     try:

@@ -11,6 +11,7 @@ from ingot_chassis.http.policy import anyone
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.pages.api.request import WebRequest
 from ingot_web.repositories.api.frames import RepositoryFrame
+from ingot_web.repositories.api.issue_choices import reviewers_of
 
 KINDS = {
     "labels": "Labels",
@@ -164,15 +165,7 @@ async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> Non
         _require_right(frame, issue, "reviewers")
     for method, names in (("POST", added), ("DELETE", removed)):
         if names:
-            await frame.forge.send(method, "issues", path, _reviewers_of(names))
-
-
-def _reviewers_of(names: list[str]) -> dict[str, list[str]]:
-    """Return people and teams in the format of the API. Names of teams begin with ``@``."""
-    return {
-        "reviewers": [name for name in names if not name.startswith("@")],
-        "team_reviewers": [name[1:] for name in names if name.startswith("@")],
-    }
+            await frame.forge.send(method, "issues", path, reviewers_of(names))
 
 
 SAVERS: dict[str, Callable[[RepositoryFrame, int, Form], Awaitable[None]]] = {

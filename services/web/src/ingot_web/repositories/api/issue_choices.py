@@ -10,25 +10,41 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
     """Return the caller's choices for a new issue or pull request. Needs ``load``.
 
-    Only writers get labels, milestones and assignees. Reviewers are only for pull requests of signed-in
-    callers.
+    Only writers get labels, milestones and assignees. Reviewers, also names of teams, are only for pull
+    requests of signed-in callers.
     """
     signed_in = frame.request.principal.signed_in
     writes = signed_in and frame.writes(unit)
-    choices, people, reviewers = await gather(
+    asks = signed_in and unit == "pulls"
+    choices, people, reviewers, teams = await gather(
         frame.forge.issue_choices(frame.base) if writes else _no_choices(),
-        _people(frame, "assignees", may_choose=writes),
-        _people(frame, "reviewers", may_choose=signed_in and unit == "pulls"),
+        _listed(frame, "assignees", may_choose=writes),
+        _listed(frame, "reviewers", may_choose=asks),
+        _listed(frame, "teams", may_choose=asks),
     )
-    return {**choices, "is_writer": writes, "people": people, "reviewers": reviewers}
+    return {
+        **choices,
+        "is_writer": writes,
+        "people": people,
+        "reviewers": reviewers,
+        "teams": [one["name"] for one in teams],
+    }
 
 
-async def _people(frame: RepositoryFrame, name: str, *, may_choose: bool) -> list[Any]:
+async def _listed(frame: RepositoryFrame, name: str, *, may_choose: bool) -> list[Any]:
     return (await frame.forge.listing_if_there("repos", frame.api(name))).rows if may_choose else []
 
 
 async def _no_choices() -> dict[str, Any]:
     return {"labels": [], "milestones": []}
+
+
+def reviewers_of(names: list[str]) -> dict[str, list[str]]:
+    """Return people and teams in the format of the API. Names of teams begin with ``@``."""
+    return {
+        "reviewers": [name for name in names if not name.startswith("@")],
+        "team_reviewers": [name[1:] for name in names if name.startswith("@")],
+    }
 
 
 def chosen_values(form: Form) -> dict[str, Any]:
