@@ -138,22 +138,22 @@ async def test_what_an_import_brought_goes_out_as_it_came(world):
 async def test_people_without_an_account_go_out_by_name(world):
     """Whatever they did: assigned, reacted, tracked time, resolved, or asked for a review."""
     theirs = ImportedReaction(author=ELSE, content="heart", created_at=EARLIER)
-    asked = ImportedRequest(reviewer=ELSE, commit_sha=HEAD, created_at=EARLIER)
+    request = ImportedRequest(reviewer=ELSE, commit_sha=HEAD, created_at=EARLIER)
     answered = review(20, "COMMENT", comments=[line(resolver=ELSE)])
     await imported(
         world,
         {"issues": [issue(1, assignees=[ELSE], reactions=[theirs])]},
-        {"pulls": [pull(2, reviews=[answered], requests=[asked])]},
+        {"pulls": [pull(2, reviews=[answered], requests=[request])]},
         {"comments": [comment(1, 1, author=BOB, reactions=[theirs])]},
         {"times": [ImportedTime(source_id=9, number=1, author=ELSE, seconds=60, created_at=EARLIER)]},
     )
     objects = objects_of(await exported(world))
     [first], [second], [text] = objects["issues"], objects["pulls"], objects["comments"]
-    [request], [[on_line]] = second.requests, [one.comments for one in second.reviews]
-    assert (request.commit_sha, request.created_at) == (HEAD, EARLIER)
+    [sent], [[on_line]] = second.requests, [one.comments for one in second.reviews]
+    assert (sent.commit_sha, sent.created_at) == (HEAD, EARLIER)
     people = [
         *first.assignees, *(one.author for one in (*first.reactions, *text.reactions, *objects["times"])),
-        request.reviewer, on_line.resolver,
+        sent.reviewer, on_line.resolver,
     ]  # fmt: skip
     assert people == [ImportedPerson(account_id=-1, name=ELSE.name)] * 6
 

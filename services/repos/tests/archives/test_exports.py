@@ -675,7 +675,7 @@ async def test_deploy_keys_are_offered_and_open_nothing(world, ann, app, tmp_pat
     assert (await ann.get("/repos/ann/copy/migration")).json()["deploy_keys"] == []
 
 
-async def test_keys_of_a_stranger_that_are_not_valid_are_not_offered(world, ann, bundle, tmp_path):  # noqa: F811
+async def test_invalid_keys_of_a_stranger_are_not_offered(world, ann, bundle, tmp_path):  # noqa: F811
     wrong = ("no key", "ssh-dss AAAA x", KEY.replace("AAAAI", "AAAAJ"))
     keys = [ArchivedKey(title="x", key=key) for key in wrong] + [ArchivedKey(title=" ", key=KEY)]
     path = write_archive(tmp_path / "a.zip", bundle=bundle, deploy_keys=keys)

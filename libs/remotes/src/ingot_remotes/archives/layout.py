@@ -74,8 +74,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. ``files`` are all files except the manifest itself.
 
     ``service`` and ``url`` name the repository at its source. ``pull_offset`` was added to the numbers of
-    pull requests, but not to the numbers of their heads in git. Archives of earlier releases have no settings,
-    rules or keys.
+    pull requests, but not to the numbers of their heads in git. Archives of earlier releases have no
+    settings, rules or keys.
     """
 
     format: Literal["ingot-archive"] = FORMAT
