@@ -127,6 +127,11 @@ CASES = {
     "readable by nobody with levels": ("", "POST", "readable-repositories",
                                        {"ids": ["secret", "app"], "with_levels": True}),
     "readable of a team": ("ann", "POST", "readable-repositories", {"ids": ["app"], "team_id": 999}),
+    "states of no commits": ("ann", "POST", "commit-states", {"commits": []}),
+    "states of commits without checks": ("ann", "POST", "commit-states",
+                                         {"commits": [{"repository_id": 999, "sha": "1" * 40}]}),
+    "states of too many commits": ("ann", "POST", "commit-states",
+                                   {"commits": [{"repository_id": 999, "sha": "1" * 40}] * 201}),
     "too many readable": ("ann", "POST", "readable-repositories", {"ids": [1] * 1001}),
     "readable without ids": ("ann", "POST", "readable-repositories", {}),
 }  # fmt: skip

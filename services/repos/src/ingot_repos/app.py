@@ -134,8 +134,8 @@ from ingot_repos.repositories.api import (
 )
 from ingot_repos.repositories.api import teams as team_repositories
 from ingot_repos.repositories.events import EventSubscriptions
+from ingot_repos.repositories.internal import commit_states, front_pages
 from ingot_repos.repositories.internal import former as internal_old
-from ingot_repos.repositories.internal import front_pages
 from ingot_repos.repositories.internal import lookups as internal
 from ingot_repos.repositories.internal import transfers as internal_transfers
 from ingot_repos.repositories.jobs import RepositoryJobs, RepositoryWorkers
@@ -200,6 +200,7 @@ ROUTES = Router(
         *internal_conflicts.routes,
         *issue_forms.routes,
         *internal_ssh.routes,
+        *commit_states.routes,
         *front_pages.routes,
         *internal_transfers.routes,
         lfs.ROUTES,

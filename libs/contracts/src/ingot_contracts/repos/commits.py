@@ -76,3 +76,25 @@ class CommitStatus(msgspec.Struct, frozen=True, kw_only=True):
     creator: User
     created_at: datetime
     updated_at: datetime
+
+
+MOST_COMMIT_STATES = 200
+"""Maximum number of commits in ``CommitStates``."""
+
+
+class CheckedCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit of a repository. ``state`` is the combined state of its checks, empty without checks."""
+
+    repository_id: int
+    sha: str
+    state: str = ""
+
+
+class CommitStates(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /internal/commit-states: the states of the checks of commits in many repositories.
+
+    It is both request and response. The response has only commits with checks, of repositories whose code the
+    caller may read.
+    """
+
+    commits: list[CheckedCommit]

@@ -18,7 +18,14 @@ from ingot_contracts.repos.access import (
     permission_of,
     reaches,
 )
-from ingot_contracts.repos.commits import BranchTip, Commit, CommitAuthor
+from ingot_contracts.repos.commits import (
+    MOST_COMMIT_STATES,
+    BranchTip,
+    CheckedCommit,
+    Commit,
+    CommitAuthor,
+    CommitStates,
+)
 from ingot_contracts.repos.comparisons import (
     MOST_HEADS,
     ChangedPath,
@@ -92,13 +99,12 @@ class FakeRepos:
         """Published releases by the ids of repository and release."""
         self.watchers: dict[int, list[int]] = {}
         """Repository id to user ids. ``teams`` has the teams of each repository."""
-        self.teams: dict[int, list[int]] = {}
+        self.teams, self.check_states = dict[int, list[int]](), dict[tuple[int, str], str]()
+        """``check_states``: repository id and commit to the combined state of its checks."""
         self.merge_rules: dict[tuple[int, str], MergeRule] = {}
-        self.outsiders: set[int] = set()
-        """Accounts that no rule lets merge."""
+        self.outsiders, self.writing_teams = set[int](), set[int]()
+        """Accounts that no rule lets merge. Teams whose decisions count without a list of approvers."""
         self.team_members: dict[int, list[int]] = {}
-        self.writing_teams: set[int] = set()
-        """Teams whose decisions count without a list of approvers."""
         self.comparison: Comparison | None = None
         """The result for branches that ``comparisons`` does not have; None: no such branch."""
         self.comparisons: dict[tuple[int, str], Comparison | None] = {}
@@ -174,6 +180,7 @@ class FakeRepos:
             ("GET", "branches"): self._branch_tip,
             ("DELETE", "branches"): self._delete_branch,
             ("POST", "readable-repositories"): self._readable,
+            ("POST", "commit-states"): self._commit_states,
             ("POST", "compare"): self._compare,
             ("POST", "comparisons"): self._compare_heads,
             ("POST", "merge"): self._merge,
@@ -339,6 +346,20 @@ class FakeRepos:
             ids=readable,
             levels=[accesses[id_].of("code") for id_ in readable] if question.with_levels else [],
             unreadable={unit: ids for unit, ids in unreadable.items() if ids},
+        )
+
+    def _commit_states(self, call: RecordedCall) -> CommitStates:
+        question = body_of(call, CommitStates)
+        if len(question.commits) > MOST_COMMIT_STATES:
+            raise Refusal(400, f"more than {MOST_COMMIT_STATES} commits")
+        requested = sorted({(one.repository_id, one.sha) for one in question.commits})
+        return CommitStates(
+            commits=[
+                CheckedCommit(repository_id=id_, sha=sha, state=self.check_states[id_, sha])
+                for id_, sha in requested
+                if (id_, sha) in self.check_states
+                and self._access_to(self.repositories[id_], call.caller).of("code") != "none"
+            ]
         )
 
     def _branch_tip(self, call: RecordedCall) -> BranchTip:

@@ -9,14 +9,14 @@ from litestar.params import QueryParameter
 
 from ingot_chassis.errors import Invalid, NotFound
 from ingot_contracts.limits import WEB_URL, Description, Name
-from ingot_contracts.repos.commits import PASSED, CommitStatus, StatusState
+from ingot_contracts.repos.commits import CommitStatus, StatusState
 from ingot_contracts.repos.repositories import Repository
 from ingot_repos.access.api.answers import present
 from ingot_repos.access.api.policies import in_repository, own_account, writable
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.commits.api.event_commits import event_commit
 from ingot_repos.commits.api.named_commits import named_commit
-from ingot_repos.commits.rules.statuses import add_status, status_view
+from ingot_repos.commits.rules.statuses import add_status, outcome, status_view
 from ingot_repos.commits.store import statuses
 
 Sort = Literal["oldest", "recentupdate", "leastupdate", "leastindex", "highestindex"]
@@ -27,7 +27,6 @@ Only = Annotated[
 OLDEST_FIRST = ("oldest", "leastupdate", "leastindex")
 PARAMETERS_OF_LISTS = ("page", "limit", "sort", "state")
 WORST_FIRST: tuple[StatusState, ...] = ("error", "failure", "warning", "success", "pending", "skipped")
-FAILED: frozenset[StatusState] = frozenset(("error", "failure", "warning"))
 
 
 class CreateStatusOption(msgspec.Struct, kw_only=True):
@@ -116,7 +115,7 @@ async def combined_status(request: RepositoryRequest, ref: str) -> Response[Comb
     The state is `success` if every context succeeded or was skipped. It is `failure` if any context failed or
     warns, otherwise `pending`.
     """
-    return await _combined(request, ref, _outcome)
+    return await _combined(request, ref, outcome)
 
 
 @get(
@@ -155,7 +154,7 @@ async def statuses_of_slashed_name(
     """Return the statuses of a name with slashes, which a path parameter cannot contain."""
     name, _, last = request.rest_of_path(6).rpartition("/")
     if last == "status":
-        combined = await _combined(request, name, _outcome)
+        combined = await _combined(request, name, outcome)
         return Response(combined.content, headers=combined.headers)
     if last == "statuses":
         return await _list_or_combined(request, name, sort, only)
@@ -193,13 +192,6 @@ async def _page(request: RepositoryRequest, ref: str, sort: Sort, only: str) -> 
 def _worst(states: set[StatusState]) -> StatusState:
     """Return the worst of the states, like the oldest route; `pending` without any state."""
     return next((state for state in WORST_FIRST if state in states), "pending")
-
-
-def _outcome(states: set[StatusState]) -> StatusState:
-    """Return the combined state: `failure`, `pending` or `success`."""
-    if states & FAILED:
-        return "failure"
-    return "success" if states and states <= PASSED else "pending"
 
 
 async def _combined(

@@ -1,15 +1,26 @@
 """Creation of commit statuses, with the events that announce them."""
 
+from collections.abc import Set as AbstractSet
+
 from ingot_chassis.db.transaction import Tx
 from ingot_chassis.errors import Conflict
 from ingot_contracts.limits import Omitted
-from ingot_contracts.repos.commits import Commit, CommitStatus
+from ingot_contracts.repos.commits import PASSED, Commit, CommitStatus, StatusState
 from ingot_contracts.repos.events import StatusCreated
 from ingot_repos.catalog.store.accounts import AccountRow
 from ingot_repos.commits.store import statuses
 from ingot_repos.commits.store.statuses import StatusRow
 from ingot_repos.presentation.rules.announcements import current_row
 from ingot_repos.presentation.rules.presenter import Presenter, as_user
+
+FAILED: frozenset[StatusState] = frozenset(("error", "failure", "warning"))
+
+
+def outcome(states: AbstractSet[StatusState]) -> StatusState:
+    """Return the combined state of the checks of a commit: `failure`, `pending` or `success`."""
+    if states & FAILED:
+        return "failure"
+    return "success" if states and states <= PASSED else "pending"
 
 
 async def add_status(

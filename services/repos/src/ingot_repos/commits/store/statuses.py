@@ -1,6 +1,6 @@
 """The table of commit statuses, and its SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -134,6 +134,28 @@ async def newest_of_each_context(db: Executor, repository_id: int, sha: str) -> 
         .group_by(commit_status.c.context)
     )
     return await fetch_all(db, _newest_first(_SELECT.where(commit_status.c.id.in_(newest))), StatusRow)
+
+
+class CommitStateRow(TypedRow):
+    """The newest state of one context of a commit."""
+
+    repository_id: int
+    sha: str
+    state: StatusState
+
+
+async def newest_states(
+    db: Executor, repository_ids: Collection[int], shas: Collection[str]
+) -> Sequence[CommitStateRow]:
+    """Return the newest state of each context of commits with these ids in these repositories."""
+    of_each = (commit_status.c.repository_id, commit_status.c.sha, commit_status.c.context)
+    newest = (
+        select(func.max(commit_status.c.id))
+        .where(commit_status.c.repository_id.in_(repository_ids), commit_status.c.sha.in_(shas))
+        .group_by(*of_each)
+    )
+    columns = (commit_status.c.repository_id, commit_status.c.sha, commit_status.c.state)
+    return await fetch_all(db, select(*columns).where(commit_status.c.id.in_(newest)), CommitStateRow)
 
 
 def _newest_first(statement: Select[Any]) -> Select[Any]:
