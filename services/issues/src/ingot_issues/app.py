@@ -69,7 +69,7 @@ from ingot_issues.notifications.api import subscriptions as issue_subscriptions
 from ingot_issues.notifications.api import threads as notifications
 from ingot_issues.notifications.jobs.notices import NoticeJobs
 from ingot_issues.pull_heads.jobs import PullHeads
-from ingot_issues.pulls.api import conflicts, file_views
+from ingot_issues.pulls.api import check_states, conflicts, file_views
 from ingot_issues.pulls.api import contents as pull_contents
 from ingot_issues.pulls.api import routes as pulls
 from ingot_issues.pulls.api import updates as pull_updates
@@ -183,6 +183,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             REPOSITORY_ROUTES,
             PAGE_ROUTES,
             *bulk_edits.routes,
+            *check_states.routes,
             *choices.routes,
             *comments.internal_routes,
             *conversations.routes,

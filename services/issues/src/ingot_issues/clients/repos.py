@@ -14,7 +14,7 @@ from ingot_chassis.errors import NotFound, Unavailable
 from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.grants import GrantCache
 from ingot_contracts.repos.access import MOST_IDS, Level, ReadableRepositories, Watchers
-from ingot_contracts.repos.commits import BranchTip
+from ingot_contracts.repos.commits import BranchTip, CheckedCommit, CommitStates
 from ingot_contracts.repos.comparisons import (
     ChangedPaths,
     Compare,
@@ -218,6 +218,26 @@ class HttpRepos:
             for unit in ("pulls", "code"):
                 readable.without_pulls.update(answer.unreadable.get(unit, ()))
         return readable
+
+    async def check_states(
+        self, commits: Collection[tuple[int, str]], principal_token: str
+    ) -> dict[tuple[int, str], str]:
+        """Return the states of the checks of commits, by repository and commit. At most MOST_COMMIT_STATES.
+
+        Commits without checks are left out, and those that the caller may not read. Empty if repos runs an
+        older release.
+        """
+        asked = [CheckedCommit(repository_id=id_, sha=sha) for id_, sha in sorted(commits)]
+        try:
+            answer = await self._peer.post(
+                "/internal/commit-states",
+                CommitStates(commits=asked),
+                CommitStates,
+                principal=principal_token,
+            )
+        except NotFound:
+            return {}
+        return {(one.repository_id, one.sha): one.state for one in answer.commits}
 
     async def levels(self, repository_ids: Collection[int], principal_token: str) -> dict[int, Level]:
         """Return the caller's access levels for code by repository, for at most ``MOST_IDS`` ids.

@@ -1,6 +1,6 @@
 """SQL for the columns of pull requests that issues do not have."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from sqlalchemy import (
@@ -190,6 +190,22 @@ async def get_tips(db: Executor, pull_ids: Sequence[int]) -> dict[int, tuple[str
     columns = (pull.c[name] for name in TipsRow.__annotations__)
     rows = await fetch_all(db, select(*columns).where(pull.c.id.in_(pull_ids)), TipsRow)
     return {row.id: (row.base_branch, row.base_sha, row.head_sha) for row in rows}
+
+
+class HeadRow(TypedRow):
+    issue_id: int
+    repository_id: int
+    head_sha: str
+
+
+async def list_heads(db: Executor, issue_ids: Collection[int]) -> Sequence[HeadRow]:
+    """Return the heads of open pull requests. ``repository_id`` is that of the base."""
+    statement = (
+        select(pull.c.issue_id, issue.c.repository_id, pull.c.head_sha)
+        .join(issue, issue.c.id == pull.c.issue_id)
+        .where(pull.c.issue_id.in_(issue_ids), issue.c.state == State.OPEN)
+    )
+    return await fetch_all(db, statement, HeadRow)
 
 
 async def record_comparisons(db: Executor, comparisons: Sequence[tuple[AnyPull, Comparison]]) -> None:
