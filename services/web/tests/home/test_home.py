@@ -29,7 +29,7 @@ async def test_the_first_page_leads_to_own_organizations(pages, forge):
 
 async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge):
     forge.answers |= {"/notifications/new": {"new": 0}, "/repos/issues/search": []}
-    assert "No reviews, assigned issues or mentions." in (await pages.get("/", ANN)).text
+    assert "No reviews, failed checks, assigned issues or mentions." in (await pages.get("/", ANN)).text
     row = issue(title="Look", repository={"full_name": "ann/demo"})
     forge.answers["/repos/issues/search"] = [row] * 8
     shown = (await pages.get("/", ANN)).text
@@ -38,6 +38,38 @@ async def test_what_waits_for_the_caller_comes_before_repositories(pages, forge)
         [*positions, shown.index("Your repositories")]
     )
     assert (shown.count(">Look</a>"), shown.count("All 8:")) == (18, 3)
+
+
+STATES = "POST /internal/pull-check-states"
+PULL = {"pull_request": {"merged": False, "draft": False}, "repository": {"full_name": "ann/demo"}}
+
+
+async def test_failed_checks_of_own_pull_requests_wait_for_the_caller(pages, forge):
+    rows = [issue(id=number, number=number, title=f"Pull {number}", **PULL) for number in (1, 2, 3)]
+    forge.answers |= {"/notifications/new": {"new": 0}, "/repos/issues/search": rows}
+    forge.internal[STATES] = {"ids": [], "states": {"1": "success", "2": "failure"}}
+    shown = (await pages.get("/", ANN)).text
+    assert forge.bodies == [{"ids": [1, 2, 3]}]
+    section = shown.partition("<h3>Failed checks")[2].partition("<h3>")[0]
+    assert [f">Pull {number}</a>" in section for number in (1, 2, 3)] == [False, True, False]
+    assert '<span class="hidden">Checks: </span>Failed</span>' in section
+
+
+@pytest.mark.parametrize("path", ["/pulls", "/explore/issues", "/ann/demo/pulls"])
+async def test_lists_of_pull_requests_show_the_state_of_their_checks(pages, forge, path):
+    rows = [issue(id=number, number=number, **PULL) for number in (1, 2, 3)]
+    forge.answers |= {"/repos/issues/search": rows, "/repos/ann/demo/issues": rows}
+    forge.internal[STATES] = {"ids": [], "states": {"1": "success", "2": "pending"}}
+    shown = (await pages.get(path, ANN)).text
+    words = [word for word in ("Passed", "Pending", "Failed") if f"Checks: </span>{word}</span>" in shown]
+    assert (words, forge.bodies) == (["Passed", "Pending"], [{"ids": [1, 2, 3]}])
+
+
+async def test_issues_and_closed_pull_requests_ask_for_no_checks(pages, forge):
+    forge.internal[STATES] = {"ids": [], "states": {}}
+    forge.answers["/repos/issues/search"] = [issue(), issue(number=2, state="closed", **PULL)]
+    assert (await pages.get("/explore/issues", ANN)).status_code == 200
+    assert forge.calls == []
 
 
 async def test_the_latest_activities_of_watched_repositories_are_listed(pages, forge):

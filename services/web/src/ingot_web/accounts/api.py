@@ -196,6 +196,7 @@ async def explore_issues(request: WebRequest) -> Response[str]:
     listing = await request.forge.listing_if_there(
         "issues", "/repos/issues/search", page=request.number, limit=PAGE_SIZE, state=state, **filters
     )
+    await request.forge.add_check_states(listing.rows)
     return _explored(request, "issues", listing, words=words, state=state)
 
 

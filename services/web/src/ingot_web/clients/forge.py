@@ -15,6 +15,7 @@ from ingot_chassis.peers.peers import TIMEOUT, Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
 from ingot_contracts.issues.bulk_edits import EditIssues, EditOutcome, EditOutcomes
+from ingot_contracts.issues.check_states import MOST_PULLS, PullCheckStates
 from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.conversations import IssueConversation
 from ingot_contracts.issues.file_views import FileViews, ViewFile
@@ -318,6 +319,25 @@ class Forge:
         edited = await self._peers["issues"].post(path, edit, EditOutcomes, principal=self._principal)
         self._on_change()
         return edited.outcomes
+
+    async def add_check_states(self, *lists: Sequence[dict[str, Any]]) -> None:
+        """Set ``check_state`` of the open pull requests in lists of issues: that of the checks of the head.
+
+        It is success, pending or failure. Without checks, or if issues runs an older release, it is not set.
+        """
+        pulls = [one for rows in lists for one in rows if one["pull_request"] and one["state"] == "open"]
+        ids = sorted({one["id"] for one in pulls})
+        for first in range(0, len(ids), MOST_PULLS):
+            asked = PullCheckStates(ids=ids[first : first + MOST_PULLS])
+            try:
+                answer = await self._peers["issues"].post(
+                    "/internal/pull-check-states", asked, PullCheckStates, principal=self._principal
+                )
+            except NOTHING:
+                return
+            for one in pulls:
+                if state := answer.states.get(one["id"]):
+                    one["check_state"] = state
 
     async def file_views(self, repository: str, number: int) -> Mapping[str, str] | None:
         """Return the files of a pull request that the caller has viewed, as in ``FileViews``.

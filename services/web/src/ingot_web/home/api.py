@@ -11,10 +11,12 @@ from ingot_chassis.errors import ApiError, NotFound
 from ingot_chassis.http.policy import anyone
 from ingot_contracts.identity.credentials import session_cookie
 from ingot_web.activities.rules import line_of
-from ingot_web.clients.forge import at
+from ingot_web.clients.forge import ListPage, at
 from ingot_web.pages.api.request import PAGE_SIZE, WebRequest
 
 SHOWN = 6
+OWN_PULLS = 30
+"""Number of the caller's latest open pull requests whose failed checks are shown."""
 ORGANIZATIONS = 10
 ACTIVITIES = 10
 TYPES = {
@@ -34,20 +36,24 @@ async def home(request: WebRequest) -> Response[str]:
         latest = await forge.listing("repos", "/repos/search", sort="updated", order="desc", limit=PAGE_SIZE)
         return request.render("home/home.html", title="Start", latest=latest)
     search = "/repos/issues/search"
-    own, assigned, reviews, mentions, unread, organizations, offers, activities = await gather(
+    own, assigned, reviews, mentions, pulls, unread, organizations, offers, activities = await gather(
         forge.listing("repos", "/user/repos", page=request.number, limit=PAGE_SIZE),
         forge.listing("issues", search, assigned=True, state="open", limit=SHOWN),
         forge.listing("issues", search, review_requested=True, state="open", type="pulls", limit=SHOWN),
         forge.listing("issues", search, mentioned=True, state="open", limit=SHOWN),
+        forge.listing("issues", search, created=True, state="open", type="pulls", limit=OWN_PULLS),
         forge.get("issues", "/notifications/new"),
         forge.listing("identity", "/user/orgs", limit=ORGANIZATIONS),
         forge.offers(),
         forge.listing("repos", at("users", request.principal.name, "activities", "feeds"), limit=ACTIVITIES),
     )
+    await forge.add_check_states(assigned.rows, reviews.rows, mentions.rows, pulls.rows)
+    failed = [one for one in pulls.rows if one.get("check_state") == "failure"]
     return request.render(
         "home/home.html",
         title="Start",
         own=own,
+        failed=ListPage(failed[:SHOWN], len(failed)),
         organizations=organizations,
         pages=request.pages_of(own.total),
         assigned=assigned,
@@ -81,6 +87,7 @@ async def _waiting(request: WebRequest, kind: str, title: str) -> Response[str]:
         page=request.number,
         limit=PAGE_SIZE,
     )
+    await request.forge.add_check_states(listing.rows)
     return request.render(
         "home/waiting.html",
         title=title,

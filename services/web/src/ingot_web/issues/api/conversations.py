@@ -76,6 +76,7 @@ async def list_page(request: WebRequest, kind: str, tab: str, title: str) -> Res
         frame.forge.issue_choices(frame.base),
         frame.forge.get_if_there("issues", frame.api(kind, "pinned")) if is_start else _nothing(),
     )
+    await frame.forge.add_check_states(listing.rows)
     closed = 0
     if not listing.rows and chosen.state == "open":
         # The page says something else where there never was one.
