@@ -146,18 +146,22 @@ async def test_a_killed_job_adds_no_rule_twice(world, bob, source):  # noqa: F81
 
 
 def unmapped(kind, pattern, *logins):
-    return {"kind": kind, "pattern": pattern, "logins": list(logins)}
+    return {"kind": kind, "pattern": pattern, "logins": list(logins), "is_left_out": False}
 
 
-async def test_people_of_rules_without_an_account_are_named(world, copied, bob, source):  # noqa: F811
-    """In a dry run and in the import alike, for each rule that comes."""
+LEFT_OUT = [
+    {"kind": kind, "pattern": pattern, "logins": [], "is_left_out": True}
+    for kind, pattern in (("branch", "/^regular.*$/"), ("branch", "priority"), ("tag", "/v.*/"))
+]
+
+
+async def test_rules_that_differ_from_the_source_are_named(world, copied, bob, source):  # noqa: F811
+    """In a dry run and in the import alike: rules that do not come, and people without an account."""
     with_rules(source)
+    root, release = bob.but(admin=True), unmapped("branch", "release/*", "cat", "gone")
     alone = [unmapped("branch", "release/*", "annie", "cat", "gone"), unmapped("tag", "v*", "annie")]
-    for person, expected in (
-        (bob.but(admin=True), [unmapped("branch", "release/*", "cat", "gone")]),
-        (bob, alone),
-    ):
+    for person, expected in ((root, [release]), (bob, alone)):
         _, report = await refused(person, source, dry_run=True)
-        assert report["unmapped_rules"] == expected
-    await migrate(world, bob.but(admin=True), source)
-    assert (await progress(bob))["unmapped_rules"] == [unmapped("branch", "release/*", "cat", "gone")]
+        assert report["unmapped_rules"] == LEFT_OUT + expected
+    await migrate(world, root, source)
+    assert (await progress(bob))["unmapped_rules"] == [*LEFT_OUT, release]

@@ -100,7 +100,7 @@ async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(p
         'Pull <a href="/ann/demo/pulls/4">#4</a>',
         "<td>&lt;fix&gt;</td><td>title, body</td>",
         "<td>v1</td><td>deleted at the source</td>",
-        "Tag rule <code>v*</code>: cat",
+        "Tag rule <code>v*</code>: without cat",
     ):
         assert words in shown.text, words
     sent = await pages.submit(
@@ -176,7 +176,10 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
     forge.changed = {
         "counts": {"issues": 12, "comments": None}, "requests": 30, "seconds": 61, "people": 3,
         "unmapped": ["<cat>"], "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
-        "unmapped_rules": [{"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"]}],
+        "unmapped_rules": [
+            {"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"], "is_left_out": False},
+            {"kind": "tag", "pattern": "/v.*/", "logins": [], "is_left_out": True},
+        ],
     }  # fmt: skip
     shown = await pages.submit("/repo/migrate", "Preview import", **IMPORT)
     for words in (
@@ -185,7 +188,8 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "Comments: not known",
         "&lt;cat&gt; (9)",
         "1 of 3 people have no account",
-        "Branch rule <code>v*</code>: &lt;cat&gt;, eve",
+        "Branch rule <code>v*</code>: without &lt;cat&gt;, eve",
+        "Tag rule <code>/v.*/</code>: left out",
     ):
         assert words in shown.text, words
     assert 'value="lamps"' in shown.text

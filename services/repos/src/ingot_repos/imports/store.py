@@ -98,11 +98,15 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that protects branches or tags. ``logins`` are people of the source without an account here."""
+    """A rule that allows people without an account here. ``logins`` are their logins at the source.
+
+    ``is_left_out``: the rule does not come, because its pattern is not valid here. So it protects nothing.
+    """
 
     kind: Literal["branch", "tag"]
     pattern: str
-    logins: list[str]
+    logins: list[str] = []
+    is_left_out: bool = False
 
 
 class OfferedKey(msgspec.Struct, frozen=True, kw_only=True):

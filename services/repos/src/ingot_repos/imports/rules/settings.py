@@ -66,7 +66,10 @@ def _website(text: str) -> str:
 
 
 def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[UnmappedRule]:
-    """Return the rules that name people without an account here. ``people`` is as for ``save_rules``."""
+    """Return the rules that name people without an account here, and those that are not imported.
+
+    ``people`` is as for ``save_rules``.
+    """
 
     def missing(logins: Iterable[str]) -> list[str]:
         return sorted({_clip(name) for name in logins if name and name.lower() not in people})
@@ -76,7 +79,18 @@ def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[Unmapp
         for one in _branches(rules)
     ]
     tags = [UnmappedRule(kind="tag", pattern=one.pattern, logins=missing(one.people)) for one in _tags(rules)]
-    return [one for one in (*branches, *tags) if one.logins][:MOST_UNMAPPED]
+    unmapped = [one for one in (*branches, *tags) if one.logins]
+    imported = {(one.kind, one.pattern) for one in (*branches, *tags)}
+    names = [
+        *(("branch", one.pattern) for one in rules.branches),
+        *(("tag", one.pattern) for one in rules.tags),
+    ]
+    left_out = [
+        UnmappedRule(kind="branch" if kind == "branch" else "tag", pattern=_clip(pattern), is_left_out=True)
+        for kind, pattern in dict.fromkeys(names)
+        if pattern and (kind, pattern) not in imported
+    ]
+    return [*left_out, *unmapped][:MOST_UNMAPPED]
 
 
 def _clip(login: str) -> str:
