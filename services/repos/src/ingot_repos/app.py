@@ -319,7 +319,7 @@ def create_app(
 
 
 async def fsck(settings: Settings) -> None:
-    """Check all repositories of the shard now, and print the damaged ones."""
+    """Check all repositories of the shard now. Print a line per damaged repository, and a summary."""
     settings.background = False
     app = create_app(settings)
     async with app.lifespan():

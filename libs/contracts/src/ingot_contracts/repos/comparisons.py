@@ -91,7 +91,10 @@ class CompareHeads(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparisons(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison per head, in the order of the request; None if the caller cannot see the branch."""
+    """One comparison per head, in the order of the request.
+
+    A comparison is None if the branch is missing or unreadable, or if its fork is damaged.
+    """
 
     comparisons: list[Comparison | None] = msgspec.field(name="found")
 

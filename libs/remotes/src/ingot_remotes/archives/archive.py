@@ -104,7 +104,7 @@ class Archive:
                 yield chunk
 
     def read(self, path: str, most_bytes: int) -> bytes:
-        """Return a file of at most ``most_bytes``."""
+        """Return the content of a file. Raises ArchiveInvalid if it has more than ``most_bytes``."""
         with _damages():
             size = self._files.getinfo(path).file_size
         if size > most_bytes:

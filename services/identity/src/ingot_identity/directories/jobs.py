@@ -1,4 +1,7 @@
-"""Compares accounts with the people of their directories."""
+"""The periodic task that compares accounts with the people of their LDAP directories.
+
+A directory that fails is logged and does not delay the others.
+"""
 
 from datetime import timedelta
 

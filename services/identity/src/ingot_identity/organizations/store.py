@@ -46,7 +46,8 @@ async def list_visible(
 def _count_visible(viewer: Principal | None) -> Select[Any]:
     """Return the query for the number of organizations that ``viewer`` may see.
 
-    It reads recorded counts, and only the viewer's own organizations.
+    It adds the recorded counts of the visibilities that ``viewer`` sees. Only the viewer's own organizations
+    with other visibilities are counted row by row.
     """
     if viewer is None:
         return total_of(*map(list_counts.organizations, AccountVisibility))

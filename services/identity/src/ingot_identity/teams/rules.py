@@ -258,7 +258,12 @@ def columns_of(fields: Mapping[str, Any], team: TeamRow | None = None) -> dict[s
 
 
 def _columns_of_map(units_map: Mapping[str, str], permission: str | None) -> dict[str, Any]:
-    """Return the permission and the units of a map of permissions by unit. Raises Invalid."""
+    """Return the columns ``permission``, ``units`` and ``unit_levels`` for levels by unit.
+
+    If all levels are ``read`` or all are ``write``, ``permission`` has the level. If all are ``admin``, or
+    ``permission`` is ``admin``, the team is an administrator in all units. Otherwise ``permission`` is
+    ``none`` and ``unit_levels`` has the levels. Raises Invalid.
+    """
     checked(list(units_map))
     if wrong := sorted(set(units_map.values()) - {*UNIT_LEVELS}):
         words = f"{wrong[0]!r} is none of {', '.join(UNIT_LEVELS)}"

@@ -33,7 +33,10 @@ class PullEvents:
         await file_views.remove_of_account(tx, event.user_id)
 
     async def compare_after_edit(self, tx: Tx, event: RepositoryEdited, envelope: Envelope) -> None:
-        """Compare pull requests again if an edit of a setting changes which of them conflict."""
+        """Compare open pull requests again after an edit of the setting for white-space conflicts.
+
+        See ``invalidate_after_edit``.
+        """
         before = await copies.get(tx, event.repository.id)
         await mergeability.invalidate_after_edit(tx, self._jobs, event, before, envelope.id)
 

@@ -100,7 +100,11 @@ class DeleteFile(CommitOptions, kw_only=True):
 
 
 class ChangeFileOperation(msgspec.Struct, kw_only=True):
-    """A change of one file in a list. `upload` creates a file or overwrites it."""
+    """A change of one file in a list. `upload` creates a file or overwrites it. `content` is base64.
+
+    `sha` is the current id of a changed, renamed or deleted file. `from_path` is the old path of a renamed
+    file. A `rename` without `content` keeps the content.
+    """
 
     operation: Literal["create", "update", "upload", "rename", "delete"]
     path: Description

@@ -167,7 +167,8 @@ async def _set_parent(
 async def _find_parent(request: RepositoryRequest, owner: AccountRow) -> RepositoryRow:
     """Return the repository of ``owner`` in the network of the repository in the path.
 
-    Raises Invalid. A repository that the caller may not read is treated as missing.
+    If ``owner`` has several, return the one with the same name. A repository that the caller may not read is
+    treated as missing. Raises Invalid if there is none, or if none of several has the same name.
     """
     row = request.resource.row
     async with request.db.read() as db:

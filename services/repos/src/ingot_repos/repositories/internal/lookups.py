@@ -169,9 +169,9 @@ async def get_merge_rule(
 async def list_official_reviewers(
     request: RepositoryRequest, repository_id: int, data: OfficialReviewers
 ) -> OfficialReviewers:
-    """Return the accounts and teams whose decisions count for a protected branch.
+    """Return those accounts and teams of the request whose decisions count for a protected branch.
 
-    issues does not act for a user here, so access is not checked.
+    Raises BadRequest for too many ids. issues does not act for a user here, so access is not checked.
     """
     if max(len(data.ids), len(data.team_ids)) > MOST_IDS:
         raise BadRequest(f"more than {MOST_IDS} ids")
