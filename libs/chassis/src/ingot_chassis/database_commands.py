@@ -61,7 +61,7 @@ async def _wait_for_database(url: str, patience: float) -> None:
 
 
 async def replay_events(app: Any) -> None:
-    """Retry dead-lettered events.
+    """Apply the dead-lettered events of other services again, and publish dead-lettered own events again.
 
     Raises CannotStart if the database cannot be used, or if some events stay dead-lettered.
     """

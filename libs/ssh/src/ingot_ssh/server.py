@@ -110,7 +110,10 @@ class SshServer:
                 task.cancel()
 
     async def hand_over(self) -> None:
-        """Continue to serve until no new session arrives, as `http.drain` does for requests."""
+        """Wait until no session has begun for ``handover_seconds``, at most ``handover_limit_seconds``.
+
+        New sessions are still served, as in `http.drain` for requests.
+        """
         clock, settings = asyncio.get_running_loop().time, self.settings
         limit = clock() + settings.handover_limit_seconds
         self._last_session = clock()
@@ -219,7 +222,10 @@ class Connection(asyncssh.SSHServer):
         return self.holder is not None
 
     async def _holder(self, fingerprint: str) -> KeyHolder | None:
-        """Return the owner of the key, or None. Raises ServiceNotAvailable, which closes the connection."""
+        """Return the owner of the key; None for an unknown or rejected key.
+
+        Raises ServiceNotAvailable if the key cannot be looked up. The error closes the connection.
+        """
         try:
             return await self.server.repos.holder(fingerprint, self.address)
         except (OSError, Unavailable) as error:

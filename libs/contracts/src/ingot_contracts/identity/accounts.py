@@ -67,9 +67,10 @@ GHOST = User(id=-1, login="Ghost")
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a user or organization that other services copy. ``email`` is the public address.
 
-    ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted
-    and reads only what it owns or was given; false for administrators. ``hide_activity``: shows activities
-    only to administrators. ``profile`` and ``hide_activity`` are None from identity of the last release.
+    ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted, so
+    it reads only its own data and data that it was given access to; False for administrators.
+    ``hide_activity``: shows activities only to administrators. ``profile`` and ``hide_activity`` are None if
+    identity runs an older release.
     """
 
     id: int

@@ -177,7 +177,7 @@ def _require(
 
 @writing()
 def _entry(view: ScratchRepository, tree: str, path: str, text: str) -> tuple[int, str]:
-    """Return the entry of a resolved file, with the mode that git merged into ``tree``."""
+    """Return the mode and the blob id of a resolved file. The mode is the file's mode in ``tree``."""
     return entry_at(view, tree, path).mode, str(view.create_blob(text.encode()))
 
 

@@ -1,4 +1,4 @@
-"""Client of identity: finds the account of a credential."""
+"""Client of identity: finds the account of a credential, and starts sessions for a reverse proxy."""
 
 from ingot_chassis.peers.peers import Peer
 from ingot_contracts.identity.credentials import Authenticate, Authenticated, ProxySession, ProxySignIn

@@ -71,15 +71,16 @@ TEAM_REASONS: Mapping[str, str] = {
 
 
 class ImportOrganization(msgspec.Struct, frozen=True):
-    """The job."""
+    """The job that imports an organization."""
 
     import_id: int
 
 
 class ReassignOrganization(msgspec.Struct, frozen=True):
-    """The job that gives accounts what an import brought of people. ``accounts`` are by logins there.
+    """The job that reassigns imported data of people to accounts.
 
-    ``user_id`` is the administrator who began it; 0 from an older release.
+    ``accounts`` has the ids of accounts by logins at the source. ``user_id`` is the administrator who made the
+    request; 0 from an older release.
     """
 
     import_id: int
@@ -88,7 +89,7 @@ class ReassignOrganization(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The repositories to import, by globs, and the data next to git, which ``source`` names.
+    """The repositories to import, by globs, and the non-git data to import, which ``source`` names.
 
     ``people`` and ``map_logins`` find members of teams. ``is_new``: the import created the organization.
     """
@@ -108,9 +109,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
     """A repository of an import, by its name at the source.
 
-    ``id`` is that of the repository here, or null before its import begins and after its deletion.
-    ``status`` is that of its own import. ``counts`` has its data next to git by kind. ``repeat`` counts the
-    repeats of its import. ``conflicts`` changed on both sides.
+    ``id`` is the id of the imported repository; null before its import begins and after its deletion.
+    ``status`` is the status of its own import. ``counts`` has its non-git data by kind. ``repeat`` counts the
+    repeats of its import. ``conflicts`` counts objects that changed on both sides.
     """
 
     name: str
@@ -125,9 +126,9 @@ class ListedRepository(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedTeam(msgspec.Struct, frozen=True, kw_only=True):
-    """A team of an import, by its name at the source. ``id`` is that of the team here, or null.
+    """A team of an import, by its name at the source. ``id`` is the id of the imported team, or null.
 
-    ``status`` is waiting, done or failed. ``members`` counts those who joined it.
+    ``status`` is waiting, done or failed. ``members`` counts the people who joined the imported team.
     """
 
     name: str
@@ -138,7 +139,10 @@ class ListedTeam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbsentMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A person of the source who did not join ``teams`` here: without an account, or not allowed to join."""
+    """A member of teams at the source who did not join the imported teams.
+
+    The person has no account here, or may not join. ``teams`` counts these teams.
+    """
 
     login: str
     id: int
@@ -146,7 +150,7 @@ class AbsentMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrganizationImport(msgspec.Struct, frozen=True, kw_only=True):
-    """The import of an organization. ``repositories`` and ``teams`` have their numbers by status.
+    """The import of an organization. ``repositories`` and ``teams`` have the number for each status.
 
     ``is_listed``: all repositories of the source are known. ``repeat`` counts the runs after the first one.
     """

@@ -19,7 +19,7 @@ class Retention:
     async def step(self) -> int:
         """Delete all deliveries in a final state that are older than the retention time.
 
-        Return their number.
+        Return their number; 0 while another process deletes.
         """
         count = 0
         async with self._db.exclusive("hooks retention") as is_ours:

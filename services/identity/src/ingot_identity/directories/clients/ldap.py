@@ -175,7 +175,11 @@ def _find_by_search(
 def _find_directly(
     connection: "Connection", query: PersonQuery, name: str, password: str | None
 ) -> VerifiedPerson | None:
-    """Bind as the entry, and read it."""
+    """Bind with the DN for ``name``, and read its entry.
+
+    Return None if the bind fails, or the entry does not match the filter. Without ``password``, bind as an
+    unknown entry and return None.
+    """
     dn = filled(query.user_dn, name=name)
     if not connection.bind(*((dn, password) if password else (_decoy(query), _any_password()))):
         return None

@@ -87,7 +87,11 @@ def person_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> Direct
 
 
 def groups_of(config: LdapConfig, entry: Entry, groups: Sequence[str]) -> frozenset[str]:
-    """Return the groups of a person. ``groups`` are those of the search for groups."""
+    """Return the groups of a person.
+
+    They are ``groups``, found by the search for groups, if ``config`` has a filter for groups. Otherwise
+    they are the values of an attribute of ``entry``.
+    """
     return frozenset(groups if config.group_filter else _texts(entry, config.groups_attribute))
 
 

@@ -186,7 +186,10 @@ class Synchronization:
     async def _follow(
         self, source: SourceRow, round_: _Round, link: IdentityRow, person: DirectoryPerson
     ) -> None:
-        """Give the account the groups and keys of its person, unless a sign-in gave later ones."""
+        """Apply the groups and SSH keys of a person to the linked account.
+
+        Do nothing if the account was unlinked, or has signed in since the comparison began.
+        """
         actor, present = _actor(source), round_.present_keys.get(link.id, set())
         async with self._db.read() as reader:
             has_other_groups = round_.has_groups and await round_.groups.differs(reader, link, person.groups)

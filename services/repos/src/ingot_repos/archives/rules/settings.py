@@ -30,7 +30,10 @@ class ArchivedSettings(NamedTuple):
 
 
 async def read_settings(db: Executor, repository: Repository) -> ArchivedSettings:
-    """Return what an archive has of a repository. Teams and deploy keys of rules are left out."""
+    """Return the settings and protection rules of a repository for an archive, with the people of the rules.
+
+    Teams and deploy keys of rules are omitted.
+    """
     branches = await protections.list_branch_rules(db, repository.id)
     tags = await protections.list_tag_rules(db, repository.id)
     rules = [msgspec.json.decode(row.rule, type=BranchRule) for row in branches]

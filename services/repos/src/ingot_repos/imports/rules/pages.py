@@ -339,7 +339,10 @@ async def _count(source: Source, kinds: Sequence[Kind]) -> dict[str, Counts]:
 
 
 def _next_cursor(cursor: Cursor, page: SourcePage) -> Cursor:
-    """Return the cursor after a page. Raises SourceFailed."""
+    """Return the cursor after a page.
+
+    Raises SourceFailed if the source repeats a page, or has too many pages or too long a cursor.
+    """
     done = cursor.done + page.size
     if page.size and page.first == cursor.first:
         raise SourceFailed("forge-answer")  # the source ignores the place of the page

@@ -32,7 +32,7 @@ MOST_TEAMS = 1_000
 
 
 class BroughtTeam(SourceTeam, frozen=True, kw_only=True):
-    """A team that came, and the lower-case names of its repositories at the source."""
+    """An imported team, and the lower-case names of its repositories at the source."""
 
     repositories: tuple[str, ...] = ()
 

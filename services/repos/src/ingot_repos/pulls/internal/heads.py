@@ -19,7 +19,10 @@ from ingot_repos.repositories.internal.lookups import ISSUES
     status_code=204,
 )
 async def put_head(request: RepositoryRequest, repository_id: int, number: int, data: PullHead) -> None:
-    """Set who can fetch the stored commits of a pull request. issues acts for no user here."""
+    """Set who can fetch the stored commits of a pull request.
+
+    issues does not act for a user here, so access is not checked.
+    """
     repository = await resolve_for_peer(request, repository_id)
     require_on_disk(request, repository)
     try:

@@ -284,7 +284,7 @@ async def has_large_push(db: Executor, repository_id: int) -> bool:
 
 
 async def is_only_push(db: Executor, repository_id: int, push_id: int) -> bool:
-    """True if this entry is the only one of the repository."""
+    """True if the journal has no entry of the repository except ``push_id``."""
     other = exists().where(push.c.repository_id == repository_id, push.c.id != push_id)
     return not (await db.execute(select(other))).scalar()
 
