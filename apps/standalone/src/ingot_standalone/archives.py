@@ -1,4 +1,4 @@
-"""``ingot export`` and ``ingot import``: archives of repositories, by the API of any Ingot.
+"""``ingot export`` and ``ingot import``: archives of repositories, through the API of any Ingot server.
 
 The token is sent to the named server only: redirects are not followed.
 """
@@ -32,7 +32,7 @@ UNFINISHED = ".unfinished"
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A handler that takes a redirect for an error."""
+    """A handler that treats a redirect as an error."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -47,9 +47,10 @@ class RemoteServer(NamedTuple):
     def call(
         self, method: str, path: str, body: IO[bytes] | None = None, size: int = 0, fields: Any = None
     ) -> http.client.HTTPResponse:
-        """Send a request and return its response: with a file, or with ``fields`` as JSON.
+        """Send a request, and return its response. Blocks.
 
-        Blocks. Raises CannotStart.
+        The body is a ZIP file of ``size`` bytes, or else ``fields`` as JSON. Raises CannotStart; the subclass
+        Refused for a response with an error status.
         """
         headers = {"Authorization": f"token {self.token}"} if self.token else {}
         data: IO[bytes] | bytes | None = body
@@ -71,7 +72,10 @@ class RemoteServer(NamedTuple):
         return response
 
     def get(self, method: str, path: str, fields: Any = None) -> Any:
-        """Return a decoded answer. Blocks. Raises CannotStart."""
+        """Send a request, and return the parsed response; None for an empty response.
+
+        Blocks. Raises CannotStart.
+        """
         with self.call(method, path, fields=fields) as response:
             text = response.read()
         return json.loads(text) if text else None
@@ -79,7 +83,7 @@ class RemoteServer(NamedTuple):
     def all(self, path: str) -> list[Any]:
         """Return the objects of all pages of a list. Blocks. Raises CannotStart.
 
-        A list that changes between two pages is read again.
+        A list that changes between two pages is read again, up to ``READS`` times in all.
         """
         for _ in range(READS):
             objects, total = self._pages(path)
@@ -88,7 +92,7 @@ class RemoteServer(NamedTuple):
         raise CannotStart(f"{self.site} shows only a part of {path}, or it changes at the moment; try again")
 
     def _pages(self, path: str) -> tuple[dict[Any, Any], int | None]:
-        """Return the objects of all pages by their ids, and the number that the server names."""
+        """Return the objects of all pages by their ids, and their total number if the server returns it."""
         objects, number = dict[Any, Any](), 1
         while True:
             with self.call("GET", f"{path}?limit={PAGE_SIZE}&page={number}") as response:
@@ -163,7 +167,7 @@ def repository_at(url: str, token: str) -> RemoteRepository:
 
 @contextmanager
 def ingot_answers(server: RemoteServer) -> Iterator[None]:
-    """Turn errors of strange answers, and of connections that end, into CannotStart."""
+    """Raise CannotStart if a response is not from Ingot, or if the connection ends."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -190,9 +194,10 @@ async def export(url: str, target: Path, *, token: str, is_gitea: bool = False) 
 async def write_archive(
     repository: RemoteRepository, target: Path, *, is_gitea: bool = False, stays: bool = True
 ) -> dict[str, int]:
-    """Export a repository into a new file or folder, and return its objects by kind. Raises CannotStart.
+    """Export a repository into a new file or folder, and return the number of objects by kind.
 
-    The server keeps its archive for some days if ``stays``.
+    With ``stays``, the server keeps the archive until it expires. Otherwise the archive is deleted there at
+    the end. Raises CannotStart.
     """
     path, server = f"{repository.path}/export", repository.server
     with ingot_answers(server):
@@ -222,7 +227,10 @@ async def write_archive(
 
 
 def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bool) -> None:
-    """Download an archive, and write its layout if that is asked for. Blocks. Raises CannotStart."""
+    """Download an archive. With ``is_gitea``, write its layout for Gitea instead of the archive.
+
+    Blocks. Raises CannotStart.
+    """
     if not is_gitea:
         _download(repository, path, target)
         return
@@ -247,7 +255,10 @@ def _save(repository: RemoteRepository, path: str, target: Path, *, is_gitea: bo
 
 
 def _download(repository: RemoteRepository, path: str, target: Path) -> None:
-    """Download a file whose ETag is its SHA-256. Only its owner may read it. Raises CannotStart."""
+    """Download a file whose ETag is its SHA-256. Only the owner of the file may read it. Blocks.
+
+    Raises CannotStart.
+    """
     unfinished, digest = target.with_name(target.name + UNFINISHED), hashlib.sha256()
     try:
         unfinished.unlink(missing_ok=True)
@@ -275,7 +286,10 @@ def open_private(path: str, flags: int) -> int:
 async def import_archive(
     source: Path, url: str, *, token: str, private: bool | None, map_logins: bool
 ) -> None:
-    """Import an archive as a new repository, and wait for the end. Raises CannotStart."""
+    """Import an archive as a new repository, and wait for the end. Raises CannotStart.
+
+    A ``private`` of None keeps the visibility in the archive.
+    """
     await read_archive(repository_at(url, token), source, private=private, map_logins=map_logins)
     say(f"{url} is here")
 
@@ -283,7 +297,10 @@ async def import_archive(
 async def read_archive(
     repository: RemoteRepository, source: Path, *, private: bool | None, map_logins: bool
 ) -> None:
-    """Import an archive as a new repository, and wait for the end. Raises CannotStart."""
+    """Import an archive as a new repository, and wait for the end. Raises CannotStart.
+
+    A ``private`` of None keeps the visibility in the archive.
+    """
     query: dict[str, str] = {"owner": repository.owner, "name": repository.name}
     if private is not None:
         query["private"] = str(private).lower()

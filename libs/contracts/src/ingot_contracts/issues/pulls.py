@@ -68,7 +68,8 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allow_maintainer_edit``: while it is open, users with write access to the base may push to the head.
     ``draft`` means that the title marks it as work in progress. ``review_comments`` counts comments on lines
-    in all submitted reviews. ``original_merger`` is the login at the source of who merged an imported one.
+    in all submitted reviews. ``original_merger`` is the login, at the source of an import, of the person who
+    merged it; otherwise empty.
     """
 
     id: int

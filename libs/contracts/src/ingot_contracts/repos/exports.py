@@ -27,7 +27,7 @@ LeftOutReason: TypeAlias = Literal["too-large", "lost"]
 class LeftOutFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the issue or pull request ``number`` that an archive lacks. ``size`` is in bytes.
 
-    ``too-large``: an import takes no file of this size. ``lost``: the file is not stored.
+    ``too-large``: the file is larger than an import accepts. ``lost``: the file is not stored.
     """
 
     number: int
@@ -40,9 +40,10 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page at ``cursor`` of the export called ``name``. It has objects of one kind.
 
     ``following`` is the cursor of the next page; empty after the last page. People of this server have only
-    their ``account_id``. People of a former source have their name and id at that source. ``is_too_large``:
-    repos rejected the page for its size. Such a page has no objects, and the export fails. ``left_out`` are
-    files of the texts of the page that were not sent.
+    their ``account_id``. People of a former source have their name and id at that source.
+
+    ``is_too_large``: repos rejected the page for its size. Such a page has no objects, and the export fails.
+    ``left_out`` lists files of texts on the page that were not sent.
     """
 
     name: str
@@ -60,7 +61,7 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of texts of the export called ``name``. Texts name it by ``archived_file``."""
+    """A file that a text of the export called ``name`` uses. The text links to it by ``archived_file``."""
 
     name: str
     sha256: str
@@ -75,8 +76,8 @@ def archived_file(sha256: str) -> str:
 class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an export.
 
-    ``running``: the page at ``cursor`` is next. ``ended``: repos accepts no more pages. ``owner_id`` owns the
-    repository; 0 if the export has ended, and from older releases of repos.
+    ``running``: the page at ``cursor`` is next. ``ended``: repos accepts no more pages. ``owner_id`` is the
+    account that owns the repository. It is 0 if the export has ended, or if repos runs an older release.
     """
 
     state: Literal["running", "ended"]

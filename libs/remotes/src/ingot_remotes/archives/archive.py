@@ -1,4 +1,4 @@
-"""Reads archives: the recording of a source in one file, which may come from a stranger.
+"""Reads archives: each is the recording of a source in one file, which may be untrusted.
 
 No file is unpacked under its own path. ``verify`` reads everything once, before anything is created.
 """
@@ -74,7 +74,10 @@ _DAMAGED = (
 
 
 class _BoundedFile(io.FileIO):
-    """A file that is never read by more than ``MOST_INDEX_BYTES`` at once."""
+    """A file that limits each read to ``MOST_INDEX_BYTES``, which also limits the index of an archive.
+
+    ``read`` raises ArchiveInvalid if more bytes are left.
+    """
 
     def read(self, size: int | None = -1, /) -> bytes:
         is_bounded = size is not None and 0 <= size <= MOST_INDEX_BYTES
@@ -117,7 +120,7 @@ class Archive:
             require_bundle(io.BufferedReader(file), path)  # type: ignore[arg-type]
 
     def copy_bundle(self, path: str, target: Path) -> None:
-        """Copy a bundle to ``target``, where a repository of git may be opened."""
+        """Check a bundle, and copy it to ``target``, so git can read it."""
         self.require_bundle(path)
         with target.open("wb") as file:
             for chunk in self.chunks(path):
@@ -298,7 +301,7 @@ class ArchiveSource:
         return self._open_file(url)
 
     async def page(self, kind: Kind, place: str) -> SourcePage:
-        """Return a page. Its place is its number."""
+        """Return a page. ``place`` is its number; empty for the first page. Raises SourceFailed."""
         with _faults():
             return await asyncio.to_thread(self._page, kind, int(place or "1"))
 

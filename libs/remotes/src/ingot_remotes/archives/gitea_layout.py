@@ -1,7 +1,7 @@
-"""The folder that Gitea's command ``restore-repo`` reads, made of an archive of Ingot.
+"""The folder that Gitea's command ``restore-repo`` reads, written from an archive of Ingot.
 
-Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. Times,
-dependencies, due dates and pins have no place there. No file has a name that comes from the archive.
+Files have the fields of Gitea's ``modules/migration``. They are JSON, which YAML includes. That format has no
+tracked times, dependencies, due dates and pins. No file has a name that comes from the archive.
 
 One page of the archive is in memory at a time: objects are appended to their files.
 """
@@ -48,7 +48,7 @@ class LayoutFailed(Exception):
 
 
 class _Archive:
-    """The pages of an archive."""
+    """The pages of an archive, and the state of its conversion."""
 
     def __init__(self, file: Archive, most_patch_bytes: int, stop: Cancellation) -> None:
         self.stop, self.room = stop, most_patch_bytes
@@ -85,13 +85,13 @@ class _Archive:
             raise LayoutFailed("it was cancelled")
 
     def poster(self, person: Object | None, prefix: str = "poster") -> Object:
-        """Return the fields of a person."""
+        """Return the id, name and e-mail address of a person, as fields that begin with ``prefix``."""
         name, source_id = (person or {}).get("name", ""), (person or {}).get("source_id", 0)
         email = self.emails.get((source_id, name), "")
         return {f"{prefix}_id": source_id, f"{prefix}_name": name, f"{prefix}_email": email}
 
     def unpack(self, name: str, target: Path) -> None:
-        """Write a file of a release. A file that releases share takes its room once."""
+        """Write a file of a release. If it was already written for another release, add a hard link to it."""
         if name in self._unpacked:
             os.link(self._unpacked[name], target)
             return
@@ -103,9 +103,9 @@ class _Archive:
 
 
 def write_verified_layout(archive: Path, folder: Path, *, room: int) -> list[int]:
-    """Write the folder out of an archive of a stranger, which is verified before git reads it.
+    """Verify an archive, which may be untrusted, and write the folder. See ``write_layout``.
 
-    Its files have at most ``room`` bytes, and so have all patches. See ``write_layout``.
+    All files of the archive together have at most ``room`` bytes. So do all patches together.
     """
     try:
         verify(archive, max_bytes=room)
@@ -117,10 +117,12 @@ def write_verified_layout(archive: Path, folder: Path, *, room: int) -> list[int
 def write_layout(
     archive: Path, folder: Path, *, most_patch_bytes: int = 2**63, stop: Cancellation | None = None
 ) -> list[int]:
-    """Write the folder, which must not exist. Return the pull requests whose patches are too large.
+    """Write the folder, which must not exist. Return the numbers of pull requests without a patch.
 
-    All patches have at most ``most_patch_bytes``. Blocks, in a thread without an event loop. Raises
-    LayoutFailed, also soon after another thread cancels ``stop``. Then no folder is left.
+    A patch is left out if it has more than ``MOST_PATCH_BYTES``, or if all patches would have more than
+    ``most_patch_bytes``. Blocks, and runs an event loop, so call it in a thread that has none.
+
+    Raises LayoutFailed, also soon after another thread cancels ``stop``. Then no folder is left.
     """
     if folder.exists():
         raise LayoutFailed(f"{folder} exists; name another folder")
@@ -168,7 +170,7 @@ def _pulls(archive: _Archive, folder: Path) -> Iterator[Object]:
 
 
 def _append(path: Path, objects: Iterable[Object]) -> None:
-    """Append objects to a list in YAML. A list without objects is one, too."""
+    """Append objects to a YAML list in a file. Without any objects, the file gets an empty list."""
     with path.open("a", encoding="utf-8") as file:
         for one in objects:
             file.write(f"- {_encoded(one)}\n")
@@ -228,7 +230,7 @@ def _git(args: GitArgs, folder: Path, stop: Cancellation) -> bytes:
 
 
 def _repository(archive: _Archive, *, has_wiki: bool) -> dict[str, str]:
-    """Return the fields of ``repo.yml``, which Gitea reads as texts."""
+    """Return the fields of ``repo.yml``. All values are strings, because Gitea reads them as strings."""
     manifest = archive.manifest
     url = str(manifest.get("url", ""))
     switches = ("issues", "milestones", "labels", "releases", "comments", "pulls", "assets")
@@ -323,7 +325,10 @@ def _issue(archive: _Archive, one: Object) -> Object:
 
 
 def _pull(archive: _Archive, one: Object, git: Path) -> Object:
-    """Return a pull request, and write its patch and its head."""
+    """Return a pull request, and write its patch and its head.
+
+    The patch is empty if the repository lacks a commit, or if the patch is too large.
+    """
     number, base, head = int(one["number"]), _sha(one["merge_base"]), _sha(one["head_sha"])
     repository = _repository(archive, has_wiki=False)
     place = {"clone_url": "", "repo_name": repository["name"], "owner_name": repository["owner"]}
@@ -360,9 +365,9 @@ async def _write_unless_cancelled(archive: _Archive, git: Path, commits: str, pa
 
 
 async def _write_patch(git: Path, commits: str, path: Path, limit: int) -> bool:
-    """Write the patch of a range of commits. Return False above the limit; then the file is empty.
+    """Write the patch of a range of commits; an empty file if ``commits`` is empty.
 
-    Raises LayoutFailed.
+    Return False above ``limit`` bytes; then the file is empty, too. Raises LayoutFailed.
     """
     size = 0
     with path.open("xb") as file:

@@ -157,9 +157,9 @@ def decode_lines(text: bytes, line: type[msgspec.Struct]) -> list[Any]:
 
 
 def with_files_at(paths: Collection[str], one: Any, page: str = "") -> Any:
-    """Return an issue, pull request or comment with only the files that are in an archive.
+    """Return an issue, pull request or comment with only those files that are in an archive.
 
-    Other files have addresses at the source, to which an import of an archive sends no request. ``page`` is
+    Other files have addresses at the source. An import of an archive sends no request to them. ``page`` is
     the prefix of links to files in texts.
     """
     changes: dict[str, Any] = {}

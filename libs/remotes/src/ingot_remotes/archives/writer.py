@@ -69,7 +69,7 @@ class ArchiveWriter:
                 entry.write(encode_lines(people))
 
     def add_file(self, path: str, source: Path, *, is_text: bool = False) -> None:
-        """Add a copy of a file of the disk."""
+        """Add a copy of the file ``source``. Only texts are compressed."""
         with source.open("rb") as file, self.open(path, is_text=is_text) as entry:
             while chunk := file.read(CHUNK):
                 entry.write(chunk)

@@ -79,8 +79,8 @@ class ImportOrganization(msgspec.Struct, frozen=True):
 class ReassignOrganization(msgspec.Struct, frozen=True):
     """The job that reassigns imported data of people to accounts.
 
-    ``accounts`` has the ids of accounts by logins at the source. ``user_id`` is the administrator who made the
-    request; 0 from an older release.
+    ``accounts`` has the ids of accounts by logins at the source. ``user_id`` is the administrator who made
+    the request; 0 from an older release.
     """
 
     import_id: int

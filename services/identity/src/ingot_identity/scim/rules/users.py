@@ -32,7 +32,7 @@ from ingot_identity.users import rules as users
 async def create(client: SourceClient, person: ScimPerson) -> ScimUserRow:
     """Create a user, with a new account or the account that is linked with the id of the person.
 
-    The user is in no group yet, so a restriction that the source gave becomes one by hand.
+    The user is in no group yet. A restriction from the source is kept, as if an administrator had set it.
 
     Raises ScimError, Taken, Denied.
     """
@@ -100,7 +100,7 @@ async def delete(client: SourceClient, identity_id: int, *, version: int | None 
     """Deactivate the account of a user, remove rights from its groups, and delete the user.
 
     The account keeps its link, so the same person gets it back. A restriction stays, and only an
-    administrator ends it. Raises as ``replace``.
+    administrator ends it. Raises the errors of ``replace``.
     """
     source, actor = client.source, client.actor
     async with client.db.transaction() as tx:

@@ -86,7 +86,10 @@ async def assign(tx: Tx, before: AccountRow, source_id: int, login_name: str) ->
 
 
 async def keep_restriction(tx: Tx, link: IdentityRow) -> None:
-    """Make a restriction that the source of the link gave one by hand. No other source ends it then."""
+    """Keep a restriction that the source of the link has set, as if an administrator had set it.
+
+    Afterwards no source ends the restriction.
+    """
     if link.gave_restricted:
         await store.keep_restriction(tx, link.account_id)
 
@@ -94,7 +97,7 @@ async def keep_restriction(tx: Tx, link: IdentityRow) -> None:
 async def _remove(tx: Tx, account_id: int, source_id: int) -> None:
     """Delete a link. Rights and teams from the source's groups are kept, as if people had assigned them.
 
-    The same holds for a restriction, so no other source ends it.
+    A restriction from the source is kept, too. No source ends it afterwards.
     """
     link = await store.get_of_account(tx, account_id, source_id)
     if link is not None:
