@@ -1,7 +1,7 @@
 """The job that sends the pages of an export to repos, and before each page the files of its texts.
 
-repos stores each page with the cursor of the next one. So a new worker continues behind the last page of a
-killed job.
+repos stores each page with the cursor of the next page. So after a job is killed, a new worker continues with
+the first page that is not stored.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ExportJobs:
         return {EXPORT: self.run}
 
     async def run(self, job: Job) -> None:
-        """Send pages until the export ends."""
+        """Send up to ``PAGES_AT_ONCE`` pages. Queue the job again unless the export has ended."""
         request = msgspec.json.decode(job.payload, type=SendPages)
         state = await self._repos.export_state(request.repository_id, request.name)
         for _ in range(PAGES_AT_ONCE):
@@ -61,7 +61,7 @@ class ExportJobs:
     async def _send_files(
         self, repository_id: int, name: str, files: Mapping[str, FileRow]
     ) -> dict[str, LeftOutReason]:
-        """Send the files of a page, until the export ends. Return the hashes of those that stay behind."""
+        """Send the files of a page, unless the export ends. Return the reasons of files left out, by hash."""
         left_out = dict[str, LeftOutReason]()
         if self._attachments is None:
             return left_out

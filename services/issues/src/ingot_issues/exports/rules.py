@@ -1,6 +1,7 @@
-"""Pages of an export: the objects of a repository as an import takes them, in the order of its kinds.
+"""Pages of an export: the objects of a repository in the form of an import, in the order of its kinds.
 
-People of this server have the id of their account; repos names them. Those of a former source keep its name.
+People of this server have the id of their account, and repos adds their names. People without an account here
+have their name at a former source.
 """
 
 from collections import defaultdict
@@ -62,16 +63,16 @@ _T = TypeVar("_T")
 
 
 class SendPages(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that sends the pages of an export. ``name`` is that of the export."""
+    """A job that sends the pages of the export called ``name``."""
 
     repository_id: int
     name: str
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """The place of a page: its kind, and the id or number of the last object of the page before.
+    """The place of a page: its kind, and the id or number of the last object on the previous page.
 
-    For dependencies, the last object is a pair of numbers.
+    For dependencies, the last object is a pair of numbers: ``after`` is blocked by ``after_blocker``.
     """
 
     kind: int = 0
@@ -89,7 +90,8 @@ class ReadPage(NamedTuple):
 async def read_page(db: Executor, repository_id: int, name: str, text: str, *, owner_id: int = 0) -> ReadPage:
     """Return the page at a cursor. A page without objects ends its kind. Raises BadRequest.
 
-    ``owner_id`` owns the repository; 0 if an older release of repos does not name the owner.
+    ``text`` is the cursor; empty for the first page. ``owner_id`` is the account that owns the repository;
+    0 if repos runs an older release.
     """
     try:
         cursor = msgspec.json.decode(text, type=Cursor) if text else Cursor()
@@ -115,7 +117,10 @@ async def read_page(db: Executor, repository_id: int, name: str, text: str, *, o
 
 
 def _count_within(objects: Sequence[msgspec.Struct]) -> int:
-    """Return the number of objects in a page of about ``PAGE_BYTES``."""
+    """Return the number of objects for a page.
+
+    The page ends after the object with which it exceeds ``PAGE_BYTES``.
+    """
     size = 0
     for count, one in enumerate(objects, 1):
         size += len(msgspec.json.encode(one))
@@ -127,7 +132,10 @@ def _count_within(objects: Sequence[msgspec.Struct]) -> int:
 async def _read(
     db: Executor, repository_id: int, kind: str, cursor: Cursor, owner_id: int, files: dict[str, FileRow]
 ) -> tuple[Sequence[Any], list[tuple[int, int]]]:
-    """Return the objects after a cursor, and the place of each. Add the files of their texts to ``files``."""
+    """Return the objects after a cursor, and their places: an id or number, and a blocker or 0.
+
+    Add the files of their texts to ``files``.
+    """
     after = cursor.after
     if kind == "labels":
         labels = await store.list_labels(db, repository_id, owner_id, after, PAGE_OBJECTS)
@@ -152,7 +160,7 @@ async def _read(
 async def _read_numbered(
     db: Executor, repository_id: int, kind: str, cursor: Cursor
 ) -> tuple[Sequence[Any], list[tuple[int, int]]]:
-    """Return objects that only have the numbers of their issues, and the place of each."""
+    """Return times or dependencies after a cursor, and their places, as in ``_read``."""
     after = cursor.after
     if kind == "times":
         times = await store.list_times(db, repository_id, after, PAGE_OBJECTS)
@@ -203,14 +211,17 @@ def _account(account_id: int) -> ImportedPerson:
 
 
 class _AbsentPeople:
-    """What people without an account here did on some issues, by their logins at a former source."""
+    """Actions of people without an account here on some issues.
+
+    The people are named by their logins at a former source.
+    """
 
     def __init__(self, rows: Sequence[PlaceholderRow]) -> None:
         self._names = {(row.role, row.row_id): row.person for row in rows if row.row_id}
         self._of_issues = _grouped((row.issue_id, row) for row in rows)
 
     def of_row(self, role: Role, row_id: int, account_id: int) -> ImportedPerson:
-        """Return the person of a row that has an account or the ghost."""
+        """Return the person of a row. The ghost gets the login at the former source, if it is known."""
         name = self._names.get((role, row_id), "") if account_id == GHOST_ID else ""
         return ImportedPerson(account_id=account_id, name=name)
 
@@ -232,7 +243,7 @@ class _AbsentPeople:
 
 
 class _Request(msgspec.Struct):
-    """Columns of a request for a review."""
+    """The columns of a request for a review, as they are stored in a placeholder."""
 
     commit_sha: str
     submitted_at: datetime
@@ -262,7 +273,7 @@ def files_of_texts(page: ExportPage) -> list[tuple[int, str]]:
 
 
 def left_out_of(read: ReadPage, reasons: Mapping[str, LeftOutReason]) -> list[LeftOutFile]:
-    """Return the files of a page that stay behind. ``reasons`` has a reason by the hash of a file."""
+    """Return the files of a page that were not sent. ``reasons`` has the reasons by the hashes of files."""
     rows = [(number, read.files[uuid]) for number, uuid in files_of_texts(read.page)]
     return [
         LeftOutFile(number=number, name=row.name, size=row.size, reason=reasons[row.sha256])

@@ -209,9 +209,9 @@ _IS_TEXT = comment.c.kind == CommentKind.COMMENT
 async def list_labels(
     db: Executor, repository_id: int, owner_id: int, after: int, most: int
 ) -> Sequence[LabelRow]:
-    """Return labels of the repository, and those of its organization that its issues have.
+    """Return labels of the repository, and labels of its organization that are on its issues, by id.
 
-    Without ``owner_id``, the labels of all organizations are compared.
+    If ``owner_id`` is 0, labels of all organizations are considered.
     """
     is_shared = label.c.organization_id == owner_id if owner_id else label.c.organization_id.is_not(None)
     is_used = (
@@ -249,7 +249,7 @@ def _numbered(repository_id: int, after: int, *, is_pull: bool) -> tuple[ColumnE
 
 
 async def list_comments(db: Executor, repository_id: int, after: int, most: int) -> Sequence[CommentRow]:
-    """Return comments on issues, without those on pull requests."""
+    """Return comments on issues, without comments on pull requests."""
     statement = _COMMENTS.where(
         comment.c.repository_id == repository_id, _IS_TEXT, issue.c.is_pull.is_(False), comment.c.id > after
     )
@@ -325,7 +325,7 @@ def _reactions() -> Select[tuple[object, ...]]:
 
 
 async def files_of_issues(db: Executor, issue_ids: Collection[int]) -> Sequence[FileRow]:
-    """Return the files of issues, without those of comments."""
+    """Return the files of issues, without the files of comments."""
     statement = _files().where(any_of(attachment.c.issue_id, "ids"), attachment.c.comment_id.is_(None))
     return await fetch_all(db, statement, FileRow, ids=list(issue_ids))
 
@@ -340,7 +340,7 @@ def _files() -> Select[tuple[object, ...]]:
 
 
 async def placeholders_of(db: Executor, issue_ids: Collection[int]) -> Sequence[PlaceholderRow]:
-    """Return what people without an account here did on issues, except texts and merges."""
+    """Return the placeholders on issues: actions of people without an account here."""
     columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
     statement = select(*columns).where(any_of(placeholder.c.issue_id, "ids"))
     return await fetch_all(db, statement.order_by(placeholder.c.id), PlaceholderRow, ids=list(issue_ids))

@@ -1,1 +1,1 @@
-"""Access tokens for mail servers that take no password."""
+"""Access tokens for mail servers that accept no password."""

@@ -30,14 +30,14 @@ class TokenEndpoint(NamedTuple):
 
 
 class RefreshTokens(Protocol):
-    """The refresh token, which one request at a time uses."""
+    """The refresh token. At most one request uses it at a time."""
 
     async def take(self) -> str:
-        """Return the token for one request. Raises TokenError."""
+        """Return the token for one request; ``give_back`` must follow. Raises TokenError."""
         ...
 
     async def give_back(self, token: str, following: str | None) -> None:
-        """End the request. ``following`` is the token of the answer; None keeps ``token``."""
+        """End the request. ``following`` is the new refresh token of the response; None keeps ``token``."""
         ...
 
 
@@ -55,7 +55,7 @@ class AccessTokens:
     ) -> None:
         """Use an endpoint. ``seconds`` is the timeout of a request.
 
-        Without ``refresh_tokens`` the grant is client credentials.
+        Without ``refresh_tokens``, the client requests tokens with its own credentials.
         """
         self._endpoint, self._refresh_tokens, self._seconds = endpoint, refresh_tokens, seconds
         self._token: tuple[str, float] | None = None
@@ -73,7 +73,11 @@ class AccessTokens:
             self._token, self._failed = None, True
 
     async def get(self) -> str:
-        """Return an access token. Raises TokenError."""
+        """Return the cached access token, or request a new one. Raises TokenError.
+
+        After a failed request or a rejected token, no request is sent until ``PAUSE_SECONDS`` after the
+        last one. TokenError is raised at once instead.
+        """
         async with self._lock:
             if self._token is not None and time.monotonic() < self._token[1]:
                 return self._token[0]
@@ -87,7 +91,10 @@ class AccessTokens:
             return token.access_token
 
     async def _refreshed(self) -> _Token:
-        """Return the response, after the refresh token that came with it is stored. Raises TokenError."""
+        """Request an access token, and return the response. Raises TokenError.
+
+        If the response has a new refresh token, it is stored first.
+        """
         if self._refresh_tokens is None:
             return await self._request("")
         refresh, following = await self._refresh_tokens.take(), None
@@ -99,7 +106,10 @@ class AccessTokens:
         return token
 
     async def _request(self, refresh: str) -> _Token:
-        """Return the response of the token endpoint. Raises TokenError."""
+        """Return the response of the token endpoint. Raises TokenError.
+
+        Without a ``refresh`` token, the grant is the client's own credentials.
+        """
         import aiohttp  # so other sites start without it
 
         endpoint = self._endpoint

@@ -1,8 +1,8 @@
-"""Refresh tokens that survive a restart, and the access tokens of the servers of mail.
+"""Refresh tokens that survive a restart, and the access tokens for mail servers.
 
-Some token endpoints take each refresh token once, and answer with the next one. So the last one is kept,
-sealed, before the access token is used. All processes share it, and request one after the other: a refresh
-token that is sent twice looks stolen, and the endpoint may end the grant.
+Some token endpoints accept each refresh token once, and return the next one with the access token. So the
+last refresh token is stored, sealed, before the access token is used. All processes share it and send one
+request at a time. An endpoint may treat a refresh token that is sent twice as stolen, and end the grant.
 """
 
 import asyncio
@@ -24,15 +24,18 @@ MARGIN_SECONDS = 30.0
 
 
 class StoredRefreshTokens:
-    """The refresh token of one server: ``first`` of the settings, or the last one that replaced it."""
+    """The refresh token of one server: ``first`` from the settings, or the last token that replaced it."""
 
     def __init__(self, database: Database, seal: Seal, server: str, first: str, *, seconds: float) -> None:
-        """``seconds`` is the timeout of a request with the token."""
+        """Use the stored token of ``server``, smtp or imap. ``seconds`` is the timeout of a request."""
         self._database, self._seal, self._server, self._first = database, seal, server, first
         self._lease = seconds + MARGIN_SECONDS
 
     async def take(self) -> str:
-        """Return the token for one request. Wait while another process requests. Raises TokenError."""
+        """Return the token for one request. Wait while another process has it.
+
+        Raises TokenError if the wait is longer than a request may take.
+        """
         end = time.monotonic() + self._lease
         while (token := await self._try()) is None:
             if time.monotonic() > end:
@@ -51,12 +54,12 @@ class StoredRefreshTokens:
         return token
 
     async def give_back(self, token: str, following: str | None) -> None:
-        """End the turn. ``following`` is the token of the answer; None keeps ``token``."""
+        """End the request. ``following`` is the new refresh token of the response; None keeps ``token``."""
         async with self._database.transaction() as tx:
             await self._put(tx, following or token)
 
     def _current(self, row: RefreshTokenRow | None) -> str:
-        """Return the stored token if it comes from that of the settings, else that of the settings."""
+        """Return the stored token if it replaced ``first``; otherwise ``first``."""
         if row is None:
             return self._first
         try:

@@ -1,4 +1,4 @@
-"""SQL for refresh tokens that a token endpoint has rotated, by the mail server they are for."""
+"""The table of refresh tokens that token endpoints have rotated, one per mail server, and its SQL."""
 
 from datetime import datetime
 from typing import Any
@@ -41,7 +41,7 @@ async def get(db: Executor, server: str) -> RefreshTokenRow | None:
 
 
 async def put(db: Executor, server: str, **values: Any) -> None:
-    """Insert or change the row of a server."""
+    """Insert or change the row of a server: smtp or imap."""
     values["updated_at"] = now()
     statement = insert(db, refresh_token).values(server=server, **values)
     await db.execute(statement.on_conflict_do_update(index_elements=["server"], set_=values))

@@ -165,7 +165,10 @@ class SmtpPool:
 
 
 def _text(error: Exception) -> str:
-    """Return the error for the history, in one line, without query strings that some servers quote."""
+    """Return the error for the history: one line of at most 300 characters.
+
+    Some servers quote query strings, which may have secrets. They are removed.
+    """
     if isinstance(error, aiosmtplib.SMTPResponseException):
         return f"{error.code} {_line(error.message)}"
     return _line(str(error) or type(error).__name__)
