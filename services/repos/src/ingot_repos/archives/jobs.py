@@ -1,4 +1,4 @@
-"""The job that writes the archive of a repository, from its pages of issues and from what repos stores."""
+"""The job that writes the archive of a repository, from pages of issues and data that repos stores."""
 
 import asyncio
 import shutil
@@ -90,7 +90,7 @@ class ExportEnded(Exception):
 
 
 class _Page:
-    """A part of the list of releases."""
+    """A page of the list of releases."""
 
     def __init__(self, offset: int) -> None:
         self.limit, self.offset = PAGE_OBJECTS, offset
@@ -136,7 +136,11 @@ class ExportJobs:
         return {exports.EXPORT: self.run}
 
     async def run(self, job: Job) -> None:
-        """Write and store the archive, unless the export was deleted."""
+        """Write and store the archive, unless the export was deleted. Its folder is deleted at the end.
+
+        Raises other errors than ExportFailed, so the job is retried. In the attempt ``TRIES`` an error fails the
+        export.
+        """
         name = job.key
         try:
             row, repository = await self._running(job)
@@ -161,7 +165,10 @@ class ExportJobs:
         await asyncio.to_thread(self._storage.discard_archive, name)
 
     async def _verified(self, archive: Path) -> Manifest:
-        """Read an archive as an import does. Raises ExportFailed if it has more than an import takes."""
+        """Verify an archive like an import does, and return its manifest.
+
+        Raises ExportFailed if no import would accept the archive.
+        """
         try:
             return await asyncio.to_thread(verify, archive, max_bytes=self._max_bytes)
         except ArchiveInvalid as error:
@@ -169,9 +176,10 @@ class ExportJobs:
             raise ExportFailed("too-large") from None
 
     async def _lay_out(self, row: ExportRow, archive: Path, manifest: Manifest) -> tuple[Path, list[int]]:
-        """Turn an archive into a ZIP file of Gitea's layout. Return it, and the pulls without patches.
+        """Write a ZIP file of Gitea's layout from an archive, and delete the archive.
 
-        Patches get the room that all else leaves. Raises ExportFailed, ExportEnded.
+        Return the path of the file, and the numbers of pull requests without a patch. Patches may use the
+        bytes of the limit that the other files leave. Raises ExportFailed, ExportEnded.
         """
         folder = archive.parent / "layout"
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # of a killed worker
@@ -192,7 +200,10 @@ class ExportJobs:
         return archive.parent / LAYOUT, left_out
 
     async def _store(self, job: Job, row: ExportRow, path: Path, left_out: list[int]) -> None:
-        """Store the archive and end the export. If it was deleted since, the archive is deleted."""
+        """Store the archive and end the export. If the export was deleted, delete the stored archive.
+
+        Raises ExportEnded if the export is deleted during the upload.
+        """
         key = exports.object_key(row)
         upload = self._objects.put(key, in_threads(_blocks(path)), max_bytes=self._max_bytes)
         stored = await self._while_running(row, upload)
@@ -205,7 +216,7 @@ class ExportJobs:
             await self._objects.delete([key])
 
     async def _running(self, job: Job) -> tuple[ExportRow | None, RepositoryRow | None]:
-        """Return the export of a job and its repository, if it runs."""
+        """Return the export of a job if it is running, and its repository. Either may be None."""
         async with self._db.read() as db:
             row = await store.get_running(db, job.key)
             repository = await repositories.get_unfiltered(db, row.repository_id) if row is not None else None
@@ -283,7 +294,10 @@ class ExportJobs:
     async def _add_git(
         self, row: ExportRow, repository_id: int, writer: ArchiveWriter, path: Path, name: str
     ) -> None:
-        """Add the branches, tags and heads of pull requests of a repository, if there are any."""
+        """Add the branches, tags and pull request heads of a repository, as a bundle called ``name``.
+
+        Without such refs, nothing is added.
+        """
         refs = await self._storage.call(repository_id, list_refs, (BRANCHES, TAGS, PULLS))
         if refs:
             await self._while_running(row, write_bundle(self._storage.path(repository_id), refs, path))
@@ -300,7 +314,7 @@ class ExportJobs:
             await self._add_git(row, wiki.id, writer, folder / "wiki.bundle", WIKI_BUNDLE)
 
     async def _add_lfs(self, row: ExportRow, repository: RepositoryRow, writer: ArchiveWriter) -> None:
-        """Add the objects of LFS to which the history points."""
+        """Add the LFS objects of all pointers in the history."""
         if not await self._lfs.has_any(repository.id):
             return
         async for pointers in history_pointers(self._storage.path(repository.id), at_once=POINTERS):
@@ -342,14 +356,17 @@ class ExportJobs:
     async def _add_object(
         self, row: ExportRow, writer: ArchiveWriter, path: str, key: str, size: int
     ) -> None:
-        """Add a stored object. Its chunks are written in threads. Raises like ``_require_room``."""
+        """Add a stored object. Its chunks are written in threads. Raises the errors of ``_require_room``."""
         with writer.open(path) as entry:
             async for chunk in self._objects.read(key, range(size)):
                 await asyncio.to_thread(entry.write, chunk)
         await self._require_room(row, writer.size)
 
     async def _require_room(self, row: ExportRow, size: int) -> None:
-        """Check an export behind a file. Raises ExportFailed above the limit, and ExportEnded."""
+        """Raise ExportFailed if ``size`` in bytes exceeds the limit.
+
+        Raise ExportEnded if the export was deleted.
+        """
         if size > self._max_bytes:
             raise ExportFailed("too-large")
         await self._require_running(row)
@@ -362,10 +379,10 @@ class ExportJobs:
     async def _while_running(
         self, row: ExportRow, work: Coroutine[Any, Any, _T], stop: Callable[[], object] | None = None
     ) -> _T:
-        """Return the result of long work. End it if the export is deleted, or if this job is cancelled.
+        """Return the result of long work. End the work if the export is deleted, or if this job is cancelled.
 
-        ``stop`` ends work in a thread. Work has ended when this returns, so it writes no more files. Raises
-        ExportEnded, and the errors of the work.
+        ``stop`` ends work that runs in a thread. After this function, the work has ended and writes no more
+        files. Raises ExportEnded, and the errors of the work.
         """
         task = asyncio.create_task(work)
         try:

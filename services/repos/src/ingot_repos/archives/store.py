@@ -64,7 +64,7 @@ export = Table(
 
 
 class PageCount(msgspec.Struct, frozen=True):
-    """Pages of one kind, and their objects."""
+    """The number of pages of one kind, and the number of objects on them."""
 
     pages: int = 0
     objects: int = 0
@@ -98,7 +98,7 @@ def left_out_files_of(row: ExportRow) -> list[LeftOutFile]:
 
 
 async def add(tx: Executor, repository_id: int, uuid: str, layout: Layout) -> bool:
-    """Add a running export. Return False if the repository has one."""
+    """Add a running export. Return False if the repository has an export."""
     values = {
         "repository_id": repository_id,
         "uuid": uuid,
@@ -115,19 +115,22 @@ async def get(db: Executor, repository_id: int) -> ExportRow | None:
 
 
 async def get_running(db: Executor, uuid: str) -> ExportRow | None:
-    """Return a running export by its name."""
+    """Return a running export by its uuid, or None."""
     statement = select(export).where(export.c.uuid == uuid, export.c.state == ImportState.RUNNING)
     return await fetch_first(db, statement, ExportRow)
 
 
 async def change(tx: Executor, uuid: str, **values: Any) -> bool:
-    """Change a running export. Return whether it runs."""
+    """Change an export. Return False if it is not running."""
     statement = update(export).where(export.c.uuid == uuid, export.c.state == ImportState.RUNNING)
     return (await tx.execute(statement.values(**values))).rowcount == 1
 
 
 async def move_cursor(tx: Executor, uuid: str, before: str, after: str, **values: Any) -> bool:
-    """Store the cursor behind a page, and ``values``. Return False if the export waits for another page."""
+    """Move the cursor of a running export from ``before`` to ``after``, and store ``values``.
+
+    Return False if the export is not running or has another cursor.
+    """
     statement = update(export).where(
         export.c.uuid == uuid, export.c.state == ImportState.RUNNING, export.c.cursor == before
     )
@@ -140,20 +143,20 @@ async def remove(tx: Executor, uuid: str) -> bool:
 
 
 async def list_expired(db: Executor, shard: str, at: datetime) -> Sequence[ExportRow]:
-    """Return the exports of a shard that expired until ``at``."""
+    """Return the exports of a shard whose expiry is at or before ``at``."""
     statement = select(export).join(repository, repository.c.id == export.c.repository_id)
     statement = statement.where(repository.c.shard == shard, export.c.expires_at <= at)
     return await fetch_all(db, statement, ExportRow)
 
 
 async def list_stale(db: Executor, shard: str, before: datetime) -> Sequence[ExportRow]:
-    """Return the exports of a shard that run, and began before a time."""
+    """Return the running exports of a shard that began at or before ``before``."""
     statement = select(export).join(repository, repository.c.id == export.c.repository_id)
     running = (export.c.state == ImportState.RUNNING) & (export.c.created_at <= before)
     return await fetch_all(db, statement.where(repository.c.shard == shard, running), ExportRow)
 
 
 async def existing_uuids(db: Executor, uuids: Collection[str]) -> set[str]:
-    """Return those of ``uuids`` that are exports."""
+    """Return the elements of ``uuids`` that belong to exports."""
     statement = select(export.c.uuid).where(any_of(export.c.uuid, "uuids"))
     return set((await db.execute(statement, {"uuids": list(uuids)})).scalars())

@@ -24,11 +24,11 @@ ISSUES = "read:issue"
 
 
 class Export(msgspec.Struct, kw_only=True):
-    """The progress of an export. ``counts`` are the objects by kind that are written.
+    """The progress of an export. ``counts`` has the number of exported objects by kind.
 
-    ``size`` is that of the archive in bytes. It is deleted at ``expires_at``. ``left_out`` are the pull
-    requests whose patches are too large for the layout of Gitea. ``left_out_files`` are files of issues and
-    pull requests that are not in the archive, at most 1,000.
+    ``size`` is the size of the file in bytes. The file is deleted at ``expires_at``. ``left_out`` has the
+    numbers of pull requests whose patches are too large for the layout of Gitea. ``left_out_files`` lists
+    files of issues and pull requests that are missing in the archive, at most 1,000.
     """
 
     status: ImportState
@@ -51,10 +51,10 @@ class Export(msgspec.Struct, kw_only=True):
     status_code=202,
 )
 async def begin_export(request: RepositoryRequest, layout: str = Layout.ARCHIVE) -> Export:
-    """Begin to write an archive of everything in the repository. It replaces an earlier one.
+    """Begin to write an archive of everything in the repository. It replaces an earlier archive.
 
-    `layout` is archive or gitea: a ZIP file of the folder that Gitea's command restore-repo reads. Answers
-    409 while an export runs. A token also needs the scope `read:issue`.
+    `layout` is `archive` or `gitea`. `gitea` is a ZIP file of the folder that Gitea's command `restore-repo`
+    reads. Answers 409 while an export runs. A token also needs the scope `read:issue`.
     """
     if layout not in (*Layout,):
         raise Invalid.field("layout", "unsupported", f"is none of {', '.join(Layout)}")
@@ -85,7 +85,7 @@ async def get_export(request: RepositoryRequest) -> Export:
     tags=["repository"],
 )
 async def delete_export(request: RepositoryRequest) -> None:
-    """Cancel an export, or delete its archive."""
+    """Cancel a running export, or delete an export with its archive. Answers 404 without one."""
     repository = request.resource
     async with request.db.transaction() as tx:
         row = await exports.require(tx, repository.id)
@@ -99,7 +99,10 @@ async def delete_export(request: RepositoryRequest) -> None:
     tags=["repository"],
 )
 async def download_export(request: RepositoryRequest) -> Response[Any]:
-    """Download the archive. Answers 404 until it is done."""
+    """Download the archive. Answers 404 until the export is done.
+
+    A token also needs the scope `read:issue`.
+    """
     repository = request.resource
     async with request.db.read() as db:
         row = await exports.require(db, repository.id)

@@ -1,4 +1,4 @@
-"""Exports: their beginning, the pages that issues sends, and their end.
+"""Exports: their start, the pages that issues sends, and their end.
 
 Pages are files in the folder of the export until the archive is written.
 """
@@ -65,7 +65,7 @@ MOST_LEFT_OUT = 1_000
 
 
 class WriteArchive(msgspec.Struct, frozen=True):
-    """A job that writes an archive: empty, because its key names the export."""
+    """A job that writes an archive. The payload is empty, because the key of the job names the export."""
 
 
 def object_key(row: ExportRow) -> str:
@@ -97,14 +97,14 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str, layout: Layo
 
 
 async def remove(tx: Tx, jobs: Jobs, row: ExportRow, shard: str) -> None:
-    """Delete an export, also a running one. Jobs delete its archive and its folder."""
+    """Delete an export, which may be running. Jobs delete its archive and its folder."""
     await store.remove(tx, row.uuid)
     await discard_archive(tx, jobs, row.uuid, shard)
     await jobs.add(tx, job_kind(FREE, shard), object_key(row), FreeObjects([object_key(row)]))
 
 
 async def fail(tx: Tx, jobs: Jobs, row: ExportRow, shard: str, reason: Reason) -> None:
-    """Fail an export that runs, before its archive is written."""
+    """Fail a running export whose archive is not written yet. A job deletes its folder."""
     if await store.change(tx, row.uuid, state=ImportState.FAILED, reason=reason, **expiry()):
         await discard_archive(tx, jobs, row.uuid, shard)
 
@@ -112,7 +112,7 @@ async def fail(tx: Tx, jobs: Jobs, row: ExportRow, shard: str, reason: Reason) -
 class ExportPages:
     """Stores the pages of exports of this shard, and the files of their texts.
 
-    All files of an export have at most ``max_bytes``.
+    All files of texts of one export have at most ``max_bytes`` together.
     """
 
     def __init__(self, database: Database, jobs: Jobs, storage: Storage, *, max_bytes: int) -> None:
@@ -126,7 +126,10 @@ class ExportPages:
         return _state(row, repository, name)
 
     async def add(self, repository_id: int, page: ExportPage) -> ExportState:
-        """Store a page and the cursor behind it. A page that is not the next one changes nothing."""
+        """Store a page and the cursor after it, and return the new state.
+
+        A page that is not the next one changes nothing. A page that is too large fails the export.
+        """
         async with self._db.read() as db:
             row = await store.get(db, repository_id)
             repository = await repositories.get_unfiltered(db, repository_id)
@@ -161,7 +164,10 @@ class ExportPages:
         return await self.state(repository_id, page.name)
 
     async def add_file(self, repository_id: int, file: ExportFile) -> ExportState:
-        """Store a file of texts. It belongs to the page that comes next."""
+        """Store a file of a text on the next page, and return the new state.
+
+        The export fails if its files of texts have more than ``max_bytes``.
+        """
         async with self._db.read() as db:
             row = await store.get(db, repository_id)
             repository = await repositories.get_unfiltered(db, repository_id)
@@ -177,7 +183,10 @@ class ExportPages:
         return state
 
     def _write_file(self, row: ExportRow, file: ExportFile) -> bool:
-        """Write a file of texts. Return False if all files have too many bytes. Blocks."""
+        """Write a file of texts, unless it exists or its hash is wrong. Blocks.
+
+        Return False if all files of texts would have more than ``max_bytes``.
+        """
         folder = self._storage.archive_folder(row.uuid)
         path = folder / f"{FILE}{file.sha256}"
         if hashlib.sha256(file.content).hexdigest() != file.sha256 or path.exists():
@@ -198,7 +207,10 @@ class ExportPages:
     def _write(
         self, row: ExportRow, kind: Kind, number: int, objects: list[Any], people: Mapping[int, AccountRow]
     ) -> bool:
-        """Write a page. Return False if it has more bytes than an import takes."""
+        """Write a page, and the people on it. Blocks.
+
+        Return False if the page is larger than an import accepts.
+        """
         folder = self._storage.archive_folder(row.uuid)
         paths = {one for one in addresses_in(objects) if _text_file(folder, one).exists()}
         text = encode_lines([with_files_at(paths, one) for one in with_names(objects, people)])
@@ -218,8 +230,8 @@ def _text_file(folder: Path, address: str) -> Path:
 def _size_of_files(folder: Path) -> int:
     """Return the size of all files of texts in bytes. Blocks.
 
-    The size is kept in a file, because an export has many files. Its worker may have been killed before it
-    counted the last file: then the writer of the archive finds out that there are too many bytes.
+    The size is stored in a file, because an export may have many files. A process that is killed may leave
+    the last file uncounted. The writer of the archive checks the limit again.
     """
     try:
         return int((folder / TOTAL).read_bytes())
@@ -228,7 +240,7 @@ def _size_of_files(folder: Path) -> int:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file as a whole. Blocks."""
+    """Write a file atomically. Blocks."""
     unfinished = path.with_name(f"unfinished-{uuid.uuid4()}")
     unfinished.write_bytes(content)
     unfinished.rename(path)
@@ -255,7 +267,7 @@ def _objects_of(page: ExportPage) -> tuple[Kind | None, list[Any]]:
 
 
 def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:
-    """Return a copy in which each person has the login and id of its account here, if it has one."""
+    """Return a copy in which people with an account in ``people`` have its login and id."""
     if isinstance(value, ImportedPerson):
         row = people.get(value.account_id)
         return value if row is None else ImportedPerson(name=row.login, source_id=row.id)
@@ -268,7 +280,7 @@ def with_names(value: Any, people: Mapping[int, AccountRow]) -> Any:
 
 
 async def expire(database: Database, jobs: Jobs, shard: str) -> None:
-    """Delete the archives of a shard that are older than ``LIFETIME_DAYS``, and fail what takes too long."""
+    """Delete the exports of a shard that have expired, and fail those that run longer than ``LONGEST``."""
     async with database.transaction() as tx:
         for row in await store.list_stale(tx, shard, now() - LONGEST):
             await fail(tx, jobs, row, shard, "failed")
@@ -285,5 +297,5 @@ async def require(db: Any, repository_id: int) -> ExportRow:
 
 
 def expiry() -> dict[str, Any]:
-    """Return the columns of the end of an export, and of its deletion."""
+    """Return the columns of an export that ends now: its end, and the time of its deletion."""
     return {"finished_at": now(), "expires_at": now() + timedelta(days=LIFETIME_DAYS)}

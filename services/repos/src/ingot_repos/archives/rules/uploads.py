@@ -28,7 +28,10 @@ _VERIFICATIONS = ThreadPoolExecutor(2, thread_name_prefix="verify-archive")
 
 
 async def receive(storage: Storage, chunks: AsyncIterable[bytes], *, max_bytes: int) -> str:
-    """Store an archive, and return its name. Raises TooLarge, StorageFull; then nothing stays."""
+    """Store an archive, and return its name. Raises TooLarge, StorageFull.
+
+    If it fails or is cancelled, the folder of the archive is deleted.
+    """
     name = str(uuid.uuid4())
     path = storage.archive_folder(name) / ARCHIVE
     try:
@@ -59,7 +62,7 @@ def _append(file: IO[bytes], block: bytearray) -> None:
 
 
 async def read_manifest(storage: Storage, name: str, *, max_bytes: int) -> Manifest:
-    """Verify an archive as a whole, and return its manifest. Raises Invalid."""
+    """Verify the whole archive, and return its manifest. Raises Invalid."""
     from ingot_remotes.archives.archive import verify
     from ingot_remotes.archives.layout import ArchiveInvalid
 
@@ -77,7 +80,7 @@ async def read_manifest(storage: Storage, name: str, *, max_bytes: int) -> Manif
 def new_import(
     manifest: Manifest, archive: str, *, name: str, private: bool, maps_people: bool, map_logins: bool
 ) -> NewImport:
-    """Return the import of a verified archive. Raises Invalid."""
+    """Return a request to import a verified archive. Raises Invalid if its source address is invalid."""
     paths = {file.path.partition("/")[0] for file in manifest.files}
     kinds = [kind for kind in ARCHIVED_KINDS if kind in paths]
     wiki = ["wiki"] if any(file.path == WIKI_BUNDLE for file in manifest.files) else []
@@ -99,7 +102,10 @@ def new_import(
 
 
 def _offered_keys(manifest: Manifest) -> list[OfferedKey]:
-    """Return the deploy keys of an archive that are valid here. None opens the new repository by itself."""
+    """Return the deploy keys of an archive that are valid here and have a title.
+
+    They give no access until an administrator of the new repository adds them.
+    """
     keys = list[OfferedKey]()
     for one in manifest.deploy_keys:
         title = " ".join(one.title.replace("\0", "").split())
