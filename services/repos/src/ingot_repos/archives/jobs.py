@@ -138,8 +138,7 @@ class ExportJobs:
     async def run(self, job: Job) -> None:
         """Write and store the archive, unless the export was deleted. Its folder is deleted at the end.
 
-        Raises other errors than ExportFailed, so the job is retried. In the attempt ``TRIES`` an error fails the
-        export.
+        Raises unexpected errors, so the job is retried. In the attempt ``TRIES`` they fail the export.
         """
         name = job.key
         try:
