@@ -91,7 +91,7 @@ BaseKind = Literal["ref", "wiki", "release"]
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """The number of written objects of one kind, and of all at the source. None if that is not known."""
+    """The number of written objects of one kind, and their number at the source; None if it is unknown."""
 
     done: int = 0
     total: int | None = None
@@ -110,7 +110,7 @@ class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OfferedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A deploy key of the imported repository. It opens nothing until an administrator adds it."""
+    """A deploy key of the imported repository. It gives no access until an administrator adds it."""
 
     title: str
     key: str
@@ -261,7 +261,7 @@ async def save_bases(db: Executor, repository_id: int, kind: BaseKind, values: M
 
 
 async def add_conflicts(db: Executor, repository_id: int, conflicts: Sequence[ImportConflict]) -> None:
-    """Record conflicts. A conflict that is recorded again replaces its fields."""
+    """Record conflicts. A new conflict of the same object replaces the fields of the earlier one."""
     if not conflicts:
         return
     rows = {

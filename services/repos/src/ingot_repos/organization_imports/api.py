@@ -51,16 +51,18 @@ Globs = Annotated[list[Annotated[Name, msgspec.Meta(min_length=1)]], msgspec.Met
 
 
 class ImportOrganizationForm(msgspec.Struct, kw_only=True):
-    """``address`` is that of the site, and ``source`` the organization there, in gitlab also a path.
+    """A request to import an organization. ``address`` is the URL of the site of the source.
 
-    ``organization`` is the one here. The default is the name at the source. If it does not exist, it is
-    created with the visibility at the source, and the caller owns it. In one that more people see than at
-    the source, all repositories become private. ``repositories`` are globs for names.
-    The other fields are those of an import of one repository. Authors are found as for
-    an administrator who imports a repository: by ``people``, a table, by addresses, and with ``map_logins``
-    by logins. With ``teams`` the teams come first, and get the repositories of the import. Their members are
-    found like authors. With ``dry_run`` nothing is created, and the answer is a
-    report.
+    ``source`` is the name of the organization there; for gitlab also the path of a group. ``organization`` is
+    its name here, and defaults to the name at the source. If it does not exist, it is created with the
+    visibility at the source, and the caller owns it. If the organization here is visible to more people
+    than at the source, all repositories become private.
+
+    ``repositories`` are globs for names. With ``teams``, teams are imported before the repositories, and get
+    access to them. With ``dry_run`` nothing is created, and the response is a report.
+
+    Authors and members of teams are found by the table ``people``, by e-mail address, and with ``map_logins``
+    by login. The other fields are the fields of an import of one repository.
     """
 
     service: Name
@@ -87,10 +89,10 @@ class ImportOrganizationForm(msgspec.Struct, kw_only=True):
 
 
 class OrganizationReport(msgspec.Struct, kw_only=True):
-    """A dry run: at most 1,000 ``repositories`` that would come.
+    """The result of a dry run: the names of ``repositories`` that an import would create, at most 1,000.
 
-    ``taken`` are those whose names the organization here has already. ``excluded`` counts those that no glob
-    matches. ``is_complete``: the source was read to its end.
+    ``taken`` lists names that the organization here has already. ``excluded`` counts repositories that match
+    no glob. ``is_complete`` is false if the source has more matching repositories.
     """
 
     repositories: list[str]
@@ -100,9 +102,9 @@ class OrganizationReport(msgspec.Struct, kw_only=True):
 
 
 def existing_import() -> Policy:
-    """Policy for site administrators and the import ``{import_id}``. Without it the route answers 404.
+    """Policy for site administrators and the import ``{import_id}``. Raises NotFound if it does not exist.
 
-    ``_resource`` has the import.
+    ``_resource`` returns the import.
     """
 
     async def decide(connection: Connection, _level: str) -> OrganizationImportRow:
@@ -125,7 +127,7 @@ def _resource(request: RepositoryRequest) -> OrganizationImportRow:
 async def import_organization(
     request: RepositoryRequest, data: ImportOrganizationForm
 ) -> Response[OrganizationImport | OrganizationReport]:
-    """Import the repositories of an organization, four at once, or answer 200 with a report about an import.
+    """Import the repositories of an organization, four at once. A dry run answers 200 with a report.
 
     Credentials are erased when the import ends.
     """
@@ -192,7 +194,7 @@ async def import_organization(
 
 
 async def _find_organization(request: RepositoryRequest, login: str) -> AccountRow | None:
-    """Return the organization here, or None if there is none. Raises Invalid for the name of a user."""
+    """Return the organization with this name here, or None. Raises Invalid for the name of a user."""
     try:
         account = await request.part(AccountCopies).get_by_login(login)
     except NotFound:
@@ -203,7 +205,7 @@ async def _find_organization(request: RepositoryRequest, login: str) -> AccountR
 
 
 async def _create_organization(request: RepositoryRequest, login: str, visibility: Visibility) -> AccountRow:
-    """Create an organization that the caller owns. Raises Invalid."""
+    """Create an organization that the caller owns. Raises Invalid if the name is invalid or taken."""
     new = NewOrganization(login=login, owner_id=request.principal.id, visibility=visibility)
     try:
         created = await request.part(HttpIdentity).create_organization(new)
@@ -217,7 +219,7 @@ async def _create_organization(request: RepositoryRequest, login: str, visibilit
 async def _open_source(
     request: RepositoryRequest, service: str, site: str, source: str, sealed: bytes | None
 ) -> AsyncIterator[SourceOrganization]:
-    """Open the organization at the source. Raises Invalid if it does not answer as it should."""
+    """Open the organization at the source. Raises Invalid if the source fails or does not respond in time."""
     opener = request.part(SourceOpener)
     try:
         async with (
@@ -242,7 +244,7 @@ async def _report(
     source: str,
     sealed: bytes | None,
 ) -> OrganizationReport:
-    """List the repositories at the source. Raises Invalid if it does not answer as it should."""
+    """Return the report of a dry run. Raises Invalid if the source fails or does not respond in time."""
     async with _open_source(request, service, site, source, sealed) as there:
         names, excluded, is_complete = await _read_list(there, options)
     async with request.db.read() as db:
@@ -256,7 +258,10 @@ async def _report(
 
 
 async def _read_list(there: SourceOrganization, options: Options) -> tuple[list[str], int, bool]:
-    """Return the names that match, the number of others, and whether that is all. Raises like the source."""
+    """Return the matching names, the number of other repositories, and True if no matching name is omitted.
+
+    Raises SourceFailed, SourceBusy.
+    """
     matching, excluded, place = dict[str, None](), 0, ""
     while len(matching) < MOST_NAMES:
         page = await there.repositories(place)
@@ -333,7 +338,7 @@ async def list_teams(request: RepositoryRequest, import_id: int) -> Response[lis
     tags=["admin"],
 )
 async def list_absent_members(request: RepositoryRequest, import_id: int) -> Response[list[AbsentMember]]:
-    """List members of teams at the source who did not join their teams here."""
+    """List members of teams at the source who did not join the imported teams."""
     access.require_unrestricted(request.principal)
     page, row = request.page(), await _get(request, import_id)
     async with request.db.read() as db:
@@ -350,11 +355,11 @@ async def list_absent_members(request: RepositoryRequest, import_id: int) -> Res
     status_code=202,
 )
 async def repeat_import(request: RepositoryRequest, data: RepeatMigration) -> OrganizationImport:
-    """Begin an import of an organization once more: it brings what is new at the source.
+    """Repeat an import of an organization, to fetch what is new at the source.
 
-    The imports of its repositories are repeated, four at once, and failed ones restarted. New repositories
-    that match the patterns come as in the first run. Teams stay as they are. Credentials are needed again.
-    Answers 409 until the import has ended.
+    The imports of its repositories are repeated, four at once, and failed ones are restarted. New
+    repositories that match the globs are imported. Teams are not changed. Credentials are needed again,
+    because they are erased when an import ends. Answers 409 until the import has ended.
     """
     access.require_unrestricted(request.principal)
     row = _resource(request)
@@ -392,9 +397,9 @@ async def repeat_import(request: RepositoryRequest, data: RepeatMigration) -> Or
     status_code=202,
 )
 async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> None:
-    """Give accounts what an import brought of people who had none, in all its repositories.
+    """Reassign imported data of people without an account to accounts, in all repositories of an import.
 
-    Repositories that the organization no longer owns are left out. Only what the ghost has is moved.
+    Repositories that the organization no longer owns are skipped. Only data of the ghost user is reassigned.
     """
     access.require_unrestricted(request.principal)
     row = _resource(request)
@@ -418,7 +423,7 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
     tags=["admin"],
 )
 async def cancel_import(request: RepositoryRequest, import_id: int) -> None:
-    """Cancel an import of an organization. What is here stays. Answers 409 if it has ended."""
+    """Cancel an import of an organization. Imported repositories stay. Answers 409 if it has ended."""
     access.require_unrestricted(request.principal)
     row = await _get(request, import_id)
     async with request.db.transaction() as tx:

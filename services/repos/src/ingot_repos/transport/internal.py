@@ -104,7 +104,7 @@ async def _archive(repository_id: int, renew: RenewReader, exchange: Exchange) -
 
 
 async def _archive_of(repository_id: int, exchange: Exchange) -> AsyncGenerator[bytes, None]:
-    """Yield an archive. The request is read first, then a slot for git is awaited."""
+    """Yield an archive, or a rejection. The request is read before a slot for git is awaited."""
     request, body = exchange.request, exchange.body()
     archive_request = await read_archive_request(body)
     if archive_request is None:

@@ -79,7 +79,7 @@ async def get(db: Executor, repository_id: int, key_id: int) -> DeployKeyRow | N
 
 
 async def get_opening(db: Executor, repository_id: int, fingerprint: str) -> DeployKeyRow | None:
-    """Return the key of a repository with this fingerprint."""
+    """Return the key of a repository with this fingerprint, or None."""
     statement = select(deploy_key).where(
         deploy_key.c.repository_id == repository_id, deploy_key.c.fingerprint == fingerprint
     )
@@ -131,7 +131,7 @@ async def fingerprints_of(db: Executor, repository_id: int) -> set[str]:
 
 
 async def list_first(db: Executor, repository_id: int, limit: int) -> Sequence[DeployKeyRow]:
-    """Return the first keys of a repository, in the order in which they were added."""
+    """Return the ``limit`` oldest keys of a repository, oldest first."""
     statement = select(deploy_key).where(deploy_key.c.repository_id == repository_id)
     return await fetch_all(db, statement.order_by(deploy_key.c.id).limit(limit), DeployKeyRow)
 

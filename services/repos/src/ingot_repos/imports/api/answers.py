@@ -26,10 +26,10 @@ class Migration(msgspec.Struct):
     ``error`` also names LFS objects that the remote lacks, and the error of a mirror's last sync. Until
     ``paused_until`` the import sends no requests to its source; ``error`` is then the last failed request.
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
-    ``unmapped_rules`` are protection rules that allowed more people at the source, at most 100: the people
-    without an account here at the time of the import. Rules that did not come are first. ``deploy_keys`` are
-    keys of an imported archive that the repository does not have. They open nothing until they are added like
-    any other key.
+
+    ``unmapped_rules`` lists protection rules that name people who had no account here at the time of the
+    import, at most 100. Rules that were not imported are first. ``deploy_keys`` lists keys of an imported
+    archive that the repository does not have. They give no access until an administrator adds them.
     """
 
     id: int

@@ -54,7 +54,11 @@ async def reassign_people(request: RepositoryRequest, data: ReassignPeople) -> N
 async def named_people(
     request: RepositoryRequest, data: ReassignPeople
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the table of a request, and its accounts. Raises Invalid if it names no one, and Denied."""
+    """Return the table of people in a request, and the ids of the accounts by login at the source.
+
+    Raises Invalid for an empty table and for unknown users. Raises Denied if a caller who is not an
+    administrator names another account.
+    """
     people = read_people(data.people, data.people_csv)
     if not people:
         raise Invalid.field("people", "required", "names no one")

@@ -307,7 +307,10 @@ class ForgeData:
                 await sources.add_conflicts(tx, row.repository_id, [conflict])
 
     async def _skip_deleted(self, row: ReleaseRow, release: SourceRelease) -> bool:
-        """Return whether a release was deleted here, and report it then. Raises RemoteFailed."""
+        """Return whether a release was deleted here. Report a deleted release as a conflict.
+
+        Raises RemoteFailed if the import was cancelled.
+        """
         await self._require_running(row.repository_id)
         async with self._db.transaction() as tx:
             if await releases.get(tx, row.repository_id, row.id) is not None:

@@ -88,9 +88,10 @@ class NewSource(msgspec.Struct, frozen=True, kw_only=True):
 
     Authors get the account with the same e-mail address. Without ``maps_people``, only the importing account
     can be an author. With ``map_logins``, an account with the same login is used, too. ``people`` has the
-    accounts that the form names, by lower-case login at the source. They take precedence. ``archive`` is the
-    name of an uploaded archive, which is read in place of the source. ``deploy_keys`` are those of the
-    archive.
+    accounts that the form names, by lower-case login at the source. They take precedence.
+
+    ``archive`` is the name of an uploaded archive, which is read in place of the source. ``deploy_keys`` are
+    the deploy keys in this archive.
     """
 
     service: str

@@ -37,7 +37,7 @@ FILE_PATTERNS = ("protected_file_patterns", "unprotected_file_patterns")
 
 
 async def save_settings(tx: Tx, row: RepositoryRow, settings: SourceSettings) -> None:
-    """Store settings. An existing description stays."""
+    """Store settings. The repository keeps its description if it has one."""
     valid = [name for name in settings.topics if topics.is_topic(name)]
     await topics.replace_topics(tx, row.id, valid[: topics.MOST])
     columns: dict[str, Any] = {
@@ -68,7 +68,7 @@ def _website(text: str) -> str:
 def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[UnmappedRule]:
     """Return the rules that name people without an account here, and those that are not imported.
 
-    ``people`` is as for ``save_rules``.
+    At most ``MOST_UNMAPPED``. ``people`` has accounts by lower-case logins at the source.
     """
 
     def missing(logins: Iterable[str]) -> list[str]:
@@ -98,12 +98,12 @@ def _clip(login: str) -> str:
 
 
 def _branches(rules: SourceRules) -> list[SourceBranchRule]:
-    """Return the branch rules that are imported."""
+    """Return the branch rules with valid patterns, at most ``MOST_RULES``."""
     return [one for one in rules.branches if _is_pattern(one.pattern)][:MOST_RULES]
 
 
 def _tags(rules: SourceRules) -> list[SourceTagRule]:
-    """Return the tag rules that are imported."""
+    """Return the tag rules with valid patterns, at most ``MOST_RULES``."""
     return [one for one in rules.tags if _is_pattern(one.pattern)][:MOST_RULES]
 
 
@@ -130,7 +130,7 @@ def _ids(logins: Sequence[str], people: Mapping[str, int]) -> list[int]:
 
 
 def _is_pattern(pattern: str) -> bool:
-    """Return whether a rule here may have this pattern."""
+    """Return whether the pattern is valid for a rule here."""
     try:
         return check_pattern(pattern, "pattern") != "priority"
     except Invalid:

@@ -56,7 +56,10 @@ async def _page(
 
 
 def _require_right(frame: RepositoryFrame, issue: Any, kind: str) -> str:
-    """Return the tab of the issue. Raises Denied unless the caller may make this choice. Needs ``load``."""
+    """Return the tab of the issue: ``issues`` or ``pulls``. Needs ``load``.
+
+    Raises Denied unless the caller may change this kind of choices.
+    """
     tab = "pulls" if issue["pull_request"] else "issues"
     is_author = tab == "pulls" and issue["user"]["login"] == frame.request.principal.name
     if frame.repository["archived"] or not (frame.writes(tab) or (kind == "reviewers" and is_author)):
@@ -155,7 +158,10 @@ async def _save_due(frame: RepositoryFrame, index: int, form: Form) -> None:
 
 
 async def _save_reviewers(frame: RepositoryFrame, index: int, form: Form) -> None:
-    """Request reviews from people who were added in the form, and withdraw requests that were removed."""
+    """Request reviews that were added in the form, and withdraw requests that were removed.
+
+    Without a change, raises Denied if the caller may not choose reviewers.
+    """
     chosen, shown = (dict.fromkeys(form.all(name)) for name in ("reviewers", "shown"))
     path = frame.api("pulls", index, "requested_reviewers")
     added = [one for one in chosen if one not in shown]

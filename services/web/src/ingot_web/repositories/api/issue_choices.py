@@ -10,8 +10,8 @@ from ingot_web.repositories.api.frames import RepositoryFrame
 async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
     """Return the caller's choices for a new issue or pull request. Needs ``load``.
 
-    Only writers get labels, milestones and assignees. Reviewers, also names of teams, are only for pull
-    requests of signed-in callers.
+    Only writers get labels, milestones and assignees. Only signed-in callers get reviewers and names of
+    teams, and only for pull requests.
     """
     signed_in = frame.request.principal.signed_in
     writes = signed_in and frame.writes(unit)
@@ -40,7 +40,7 @@ async def _no_choices() -> dict[str, Any]:
 
 
 def reviewers_of(names: list[str]) -> dict[str, list[str]]:
-    """Return people and teams in the format of the API. Names of teams begin with ``@``."""
+    """Return the fields of an API request for reviewers. In ``names``, names of teams begin with ``@``."""
     return {
         "reviewers": [name for name in names if not name.startswith("@")],
         "team_reviewers": [name[1:] for name in names if name.startswith("@")],
@@ -48,7 +48,7 @@ def reviewers_of(names: list[str]) -> dict[str, list[str]]:
 
 
 def chosen_values(form: Form) -> dict[str, Any]:
-    """Return the choices in the form of a new issue or pull request, in the format of the API."""
+    """Return the labels, assignees and milestone that a form chooses, in the format of the API."""
     values: dict[str, Any] = {"labels": form.ids("labels"), "assignees": form.all("assignees")}
     values["milestone"] = whole_number(form.text("milestone"))
     return {name: value for name, value in values.items() if value}
