@@ -119,9 +119,9 @@ def organization_at(url: str, token: str) -> RemoteOrganization:
 
 
 async def export_organization(url: str, target: Path, *, token: str) -> None:
-    """Export an organization into a new file. The archives at the server are deleted again.
+    """Export an organization into a new file. Its archives at the server are deleted afterwards.
 
-    Raises CannotStart. Then no file stays.
+    Raises CannotStart; then no file is left.
     """
     organization = organization_at(url, token)
     if await asyncio.to_thread(target.exists):
@@ -178,7 +178,7 @@ def _read_organization(organization: RemoteOrganization) -> Object:
 
 
 def _require_owner(organization: RemoteOrganization) -> None:
-    """Check that the caller sees all of the organization. Blocks. Raises CannotStart."""
+    """Raise CannotStart unless the caller sees all data of the organization. Blocks."""
     caller = organization.server.get("GET", "user")
     path = f"users/{segment(caller['login'])}/{organization.path}/permissions"
     if not (caller.get("is_admin") or organization.server.get("GET", path)["is_owner"]):
@@ -190,7 +190,7 @@ def _fields(answer: Mapping[str, Any], names: Sequence[str]) -> Object:
 
 
 def _add(archive: zipfile.ZipFile, name: str, path: Path) -> str:
-    """Add a file, delete it, and return its hash. Blocks."""
+    """Move a file into the archive, and return its SHA-256 in hexadecimal digits. Blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as source, archive.open(name, "w", force_zip64=True) as target:
         while block := source.read(BLOCK):
@@ -201,10 +201,10 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> str:
 
 
 async def import_organization(source: Path, url: str, *, token: str, map_logins: bool) -> None:
-    """Create an organization out of a file, with the caller as an owner. Raises CannotStart.
+    """Create an organization from a file. The caller becomes an owner. Raises CannotStart.
 
-    Only with ``map_logins`` have teams members: the accounts with the same logins, who are also authors. An
-    address proves no person here, because a server may show one that its owner has not confirmed.
+    With ``map_logins``, accounts with the same logins become members of teams and authors. Otherwise teams
+    get no members. People are not found by e-mail address, because a server may show unconfirmed addresses.
     """
     organization = organization_at(url, token)
     with _opened(source) as archive:
@@ -227,7 +227,7 @@ async def import_organization(source: Path, url: str, *, token: str, map_logins:
 
 
 def _undo(url: str, manifest: Object, came: Sequence[str]) -> str:
-    """Say what an import that stops leaves, and what to do."""
+    """Return a text about the state after a stopped import, and the steps to undo it."""
     return (
         f"{url} has {len(came)} of {len(manifest['repositories'])} repositories, and teams may be missing: "
         "delete its repositories and the organization, and begin again"
@@ -257,7 +257,10 @@ async def _create_repositories(
     *,
     map_logins: bool,
 ) -> None:
-    """Import one repository after the other, and add its name to ``came``. Raises CannotStart."""
+    """Import the repositories one after the other. Append the name of each one to ``came``.
+
+    Raises CannotStart.
+    """
     with _damages(source), tempfile.TemporaryDirectory(dir=source.parent) as scratch:
         for number, one in enumerate(manifest["repositories"], 1):
             path = Path(scratch, "repository.zip")
@@ -282,7 +285,7 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def _damages(source: Path) -> Iterator[None]:
-    """Turn errors of a file with an organization into CannotStart."""
+    """Convert errors of reading and unpacking the file ``source`` to CannotStart."""
     try:
         yield
     except FileNotFoundError:
@@ -294,7 +297,10 @@ def _damages(source: Path) -> Iterator[None]:
 
 
 def _manifest(archive: zipfile.ZipFile) -> Object:
-    """Return the manifest, whose fields and version are checked. Blocks. Raises what is in _DAMAGED."""
+    """Check the fields and the version of the manifest, and return it. Blocks.
+
+    Raises the errors in ``_DAMAGED``.
+    """
     if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST_BYTES:
         raise ValueError(f"{MANIFEST} has more than {MOST_MANIFEST_BYTES:,} bytes")
     text = archive.read(MANIFEST)

@@ -1,4 +1,4 @@
-"""Beginning, presenting and cancelling imports of organizations."""
+"""Starts, presents, repeats and cancels imports of organizations."""
 
 import re
 from collections import defaultdict
@@ -177,13 +177,16 @@ def options_of(row: OrganizationImportRow) -> Options:
 def remote_of(site: str, source: str, name: str) -> RemoteUrl:
     """Return the address of a repository below the site that the administrator named. Raises Invalid.
 
-    Addresses that the source tells are not used: credentials go to the site alone.
+    Addresses in responses of the source are not used, because credentials are sent to the site only.
     """
     return parse_remote_url(f"{site}/{source}/{name}.git")
 
 
 def check_source(service: str, site: str, source: str) -> RemoteUrl:
-    """Return an address at the source for the rules of egress. Raises Invalid."""
+    """Check the source of an import. Return an address there, for the check of the egress rules.
+
+    Raises Invalid.
+    """
     if service not in SOURCES:
         raise Invalid.field("service", "unsupported", f"is none of {', '.join(SOURCES)}")
     if not all(_SEGMENT.fullmatch(part) for part in source.split("/")) or len(source) > LONGEST_NAME:
@@ -219,9 +222,9 @@ async def repeat(
     map_logins: bool,
     people: Mapping[str, int],
 ) -> None:
-    """Begin an import once more. Raises Conflict if it has not ended.
+    """Repeat an import that has ended. Raises Conflict if it has not ended.
 
-    It repeats the imports of its repositories, restarts those that failed, and brings new repositories.
+    The imports of its repositories are repeated, and failed ones are restarted. New repositories are imported.
     """
     options = options_of(row)
     mapping = {"map_logins": map_logins, "people": dict(people)}
@@ -262,15 +265,15 @@ async def begin_again(
 async def reassign(
     tx: Tx, jobs: Jobs, row: OrganizationImportRow, accounts: Mapping[str, int], *, user_id: int
 ) -> None:
-    """Add the job that gives accounts what people did in all repositories of an import."""
+    """Add the job that reassigns imported data to accounts, in all repositories of an import."""
     job = ReassignOrganization(row.id, dict(accounts), user_id)
     await jobs.add(tx, job_kind(REASSIGN_ORGANIZATION, row.shard), f"{row.id}:{uuid4()}", job)
 
 
 async def cancel(tx: Tx, jobs: Jobs, import_id: int) -> None:
-    """Cancel an import, and those of its repositories that run. Raises Conflict if it has ended.
+    """Cancel an import, and the running imports of its repositories. Raises Conflict if it has ended.
 
-    Repositories that are here stay.
+    Imported repositories stay.
     """
     if not await store.end(tx, import_id, ImportState.CANCELLED, "cancelled"):
         raise Conflict("the import has ended")
@@ -286,7 +289,7 @@ def is_more_visible(here: Visibility, there: str) -> bool:
 
 
 def rows_of(options: Options, listed: Collection[SourceRepository]) -> list[dict[str, object]]:
-    """Return the rows for the repositories of a page that the globs match."""
+    """Return the rows for repositories of a page that match the globs."""
     names = {one.name.replace("\0", "")[:LONGEST_NAME]: one for one in listed}
     return [
         {

@@ -124,7 +124,10 @@ UNENDED = (ImportState.WAITING, ImportState.RUNNING)
 
 
 class ListedState(StrEnum):
-    """Steps of a repository. It has a row from ``CREATED`` on; identity knows its owner in ``BEGUN``."""
+    """The state of a repository in the list.
+
+    It exists since ``CREATED``, and identity knows its owner since ``BEGUN``.
+    """
 
     LISTED = "listed"
     CREATED = "created"
@@ -133,7 +136,7 @@ class ListedState(StrEnum):
 
 
 class TeamState(StrEnum):
-    """Steps of a team."""
+    """The state of a team in the list."""
 
     LISTED = "listed"
     DONE = "done"
@@ -165,7 +168,8 @@ class OrganizationImportRow(TypedRow):
 class ListedRow(TypedRow):
     """A repository of the list.
 
-    ``import_state`` and the other columns of its import are null before it begins, and after its deletion.
+    ``import_state`` and the other columns of its own import are None before this import begins, and after the
+    repository is deleted.
     """
 
     id: int
@@ -201,7 +205,7 @@ class ImportedTeamRow(TypedRow):
 
 
 class AbsentMemberRow(TypedRow):
-    """A person of the source who did not join ``teams``."""
+    """A member of teams at the source who did not join the imported teams. ``teams`` counts these teams."""
 
     source_id: int
     login: str
@@ -209,14 +213,14 @@ class AbsentMemberRow(TypedRow):
 
 
 class NamedRow(TypedRow):
-    """A repository here, by its name at the source."""
+    """The id of an imported repository, and its name at the source."""
 
     name: str
     repository_id: int
 
 
 class CountRow(TypedRow):
-    """Repositories or teams of one import in one state. Begun repositories have that of their own import."""
+    """The number of repositories or teams of one import in one state."""
 
     import_id: int
     state: str
@@ -236,7 +240,7 @@ async def get(db: Executor, import_id: int) -> OrganizationImportRow | None:
 
 
 async def get_locked(db: Executor, import_id: int) -> OrganizationImportRow | None:
-    """Return an import that nothing else changes before the end of the transaction."""
+    """Return an import, or None. Other transactions cannot change it before this transaction ends."""
     statement = organization_import.select().where(organization_import.c.id == import_id)
     return await fetch_first(db, statement.with_for_update(), OrganizationImportRow)
 
@@ -249,27 +253,30 @@ async def list_page(db: Executor, page: Slice) -> tuple[Sequence[OrganizationImp
 
 
 async def change(db: Executor, import_id: int, **values: Any) -> bool:
-    """Change an import that has not ended. Return whether it changed."""
+    """Change an import that waits or runs. Return False if it has ended."""
     table = organization_import
     statement = update(table).where(table.c.id == import_id, table.c.state.in_(UNENDED)).values(**values)
     return (await db.execute(statement)).rowcount == 1
 
 
 async def change_run(db: Executor, row: OrganizationImportRow, **values: Any) -> bool:
-    """Change the run that a step began to work on. Return False if it ended, or was begun again since."""
+    """Change the run of ``row``. Return False if this run has ended or the import was repeated."""
     table = organization_import
     is_run = table.c.id == row.id, table.c.repeat == row.repeat, table.c.state.in_(UNENDED)
     return (await db.execute(update(table).where(*is_run).values(**values))).rowcount == 1
 
 
 async def end(db: Executor, import_id: int, state: ImportState, reason: str = "") -> bool:
-    """End an import, and erase its credentials and tables of people. Return False if it has ended."""
+    """End an import, and erase its credentials and tables of people.
+
+    Return False if it does not exist or has ended.
+    """
     row = await get(db, import_id)
     return row is not None and await end_run(db, row, state, reason)
 
 
 async def end_run(db: Executor, row: OrganizationImportRow, state: ImportState, reason: str = "") -> bool:
-    """End an import like ``end``. Return False if the run ended, or was begun again since."""
+    """End the run of ``row`` like ``end``. Return False if it has ended or the import was repeated."""
     values = {"sealed": None, "options": _without_people(row.options), "finished_at": now()}
     if not await change_run(db, row, state=state, reason=reason, **values):
         return False
@@ -286,7 +293,7 @@ def _without_people(options: str) -> str:
 
 
 async def add_repositories(db: Executor, import_id: int, listed: Sequence[Mapping[str, Any]]) -> None:
-    """Add repositories to the list, except those that it has."""
+    """Add repositories to the list. Skip repositories that are already in it."""
     if listed:
         values = [{"import_id": import_id, "state": ListedState.LISTED, **one} for one in listed]
         await db.execute(insert(db, listed_repository).values(values).on_conflict_do_nothing())
@@ -322,7 +329,7 @@ def _listed(import_id: int) -> Any:
 
 
 async def list_repositories(db: Executor, import_id: int, page: Slice) -> tuple[Sequence[ListedRow], int]:
-    """Return a page of the list in the order of the source, and its length."""
+    """Return a page of the list in the order of the source, and the length of the list."""
     return await fetch_page(db, _listed(import_id), page, ListedRow, listed_repository.c.id)
 
 
@@ -334,9 +341,9 @@ async def list_in_state(
 
 
 async def repeat(db: Executor, import_id: int, **values: Any) -> bool:
-    """Begin an import once more that has ended: all its repositories are due. Return False if it runs.
+    """Begin another run of an import that has ended. Return False if it has not ended.
 
-    Repositories that were refused may come now. Those that were deleted here stay deleted.
+    Existing repositories become due. Refused repositories are listed again. Deleted ones stay deleted.
     """
     table, listed = organization_import, listed_repository
     ended = update(table).where(table.c.id == import_id, table.c.state.not_in(UNENDED))
@@ -352,7 +359,7 @@ async def repeat(db: Executor, import_id: int, **values: Any) -> bool:
 
 
 async def list_due(db: Executor, import_id: int, *, limit: int) -> Sequence[ListedRow]:
-    """Return repositories whose own imports are repeated next: those that do not run."""
+    """Return due repositories, without those whose own imports wait or run."""
     is_due = listed_repository.c.due, migration.c.state.not_in(UNENDED)
     statement = _listed(import_id).where(*is_due).order_by(listed_repository.c.id)
     return await fetch_all(db, statement.limit(limit), ListedRow)
@@ -371,14 +378,17 @@ async def change_repository(db: Executor, listed_id: int, **values: Any) -> None
 
 
 async def refuse(db: Executor, listed_id: int, reason: str) -> None:
-    """Refuse a repository if it is not created yet."""
+    """Refuse a repository. Do nothing if it was created."""
     table = listed_repository
     statement = update(table).where(table.c.id == listed_id, table.c.state == ListedState.LISTED)
     await db.execute(statement.values(state=ListedState.REFUSED, reason=reason))
 
 
 async def counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[CountRow]:
-    """Return the numbers of repositories by state. Begun ones have the state of their own import."""
+    """Return the numbers of repositories by state.
+
+    The state is waiting, failed (refused) or deleted, or else the state of the repository's own import.
+    """
     state = case(
         (or_(listed_repository.c.state == ListedState.LISTED, listed_repository.c.due), "waiting"),
         (listed_repository.c.state == ListedState.REFUSED, "failed"),
@@ -394,7 +404,7 @@ async def counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[Count
 
 
 async def taken_names(db: Executor, organization_id: int, names: Collection[str]) -> set[str]:
-    """Return those of the names, in lower case, that repositories of the organization have."""
+    """Return the elements of ``names``, in lower case, that are names of the organization's repositories."""
     statement = select(repository.c.lower_name).where(
         repository.c.owner_id == organization_id,
         repository.c.lower_name.in_({name.lower() for name in names}),
@@ -413,7 +423,7 @@ async def repositories_of(db: Executor, import_id: int, organization_id: int) ->
 
 
 async def add_teams(db: Executor, import_id: int, teams: Sequence[Mapping[str, Any]]) -> int:
-    """Add teams to the list, except those that it has. Return the number of new ones."""
+    """Add teams to the list. Skip teams that are already in it. Return the number of added teams."""
     if not teams:
         return 0
     values = [{"import_id": import_id, "state": TeamState.LISTED, **one} for one in teams]
@@ -422,7 +432,7 @@ async def add_teams(db: Executor, import_id: int, teams: Sequence[Mapping[str, A
 
 
 async def next_team(db: Executor, import_id: int) -> ImportedTeamRow | None:
-    """Return the first team that is not done."""
+    """Return the first team that is neither imported nor refused, or None."""
     statement = select(imported_team).where(
         imported_team.c.import_id == import_id, imported_team.c.state == TeamState.LISTED
     )
@@ -430,7 +440,10 @@ async def next_team(db: Executor, import_id: int) -> ImportedTeamRow | None:
 
 
 async def list_teams_with(db: Executor, import_id: int, name: str) -> Sequence[ImportedTeamRow]:
-    """Return the teams that came and that may have a repository of this lower-case name, or all."""
+    """Return imported teams that may have access to the repository with this lower-case name.
+
+    The caller must check each team, because the name is searched in the stored text of the team.
+    """
     table = imported_team
     has_it = table.c.team.contains(f'"{name}"', autoescape=True)
     has_all = table.c.team.contains('"includes_all_repositories":true', autoescape=True)
@@ -441,7 +454,7 @@ async def list_teams_with(db: Executor, import_id: int, name: str) -> Sequence[I
 
 
 async def end_team(db: Executor, imported_id: int, **values: Any) -> bool:
-    """End a team. Return False if it has ended."""
+    """Change a listed team to its final state. Return False if it has a final state."""
     table = imported_team
     statement = update(table).where(table.c.id == imported_id, table.c.state == TeamState.LISTED)
     return (await db.execute(statement.values(**values))).rowcount == 1
@@ -465,7 +478,7 @@ async def team_counts_of(db: Executor, import_ids: Collection[int]) -> Sequence[
 
 
 async def add_absent_members(db: Executor, import_id: int, people: Collection[tuple[int, str]]) -> None:
-    """Count one more team for people who did not join it."""
+    """Add 1 to the number of teams of each person who did not join a team."""
     values = [
         {"import_id": import_id, "source_id": source_id, "login": login, "teams": 1}
         for source_id, login in people

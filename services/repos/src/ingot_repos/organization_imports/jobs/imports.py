@@ -1,7 +1,8 @@
-"""The jobs that import an organization: they list repositories, bring teams, and begin imports.
+"""The jobs that import an organization: they list repositories, import teams, and start imports.
 
-At most ``AT_ONCE`` imports run at once. The list grows page by page, in one transaction with the place of the
-next page. A repository is created in one transaction with its step. So a killed job continues where it was.
+At most ``AT_ONCE`` imports of repositories run at once. Each page of the list is stored in one transaction
+with the place of the next page. A repository is created in one transaction with its state. So after a job is
+killed, the next run continues without loss.
 """
 
 from collections.abc import Awaitable, Callable
@@ -57,7 +58,7 @@ LONGEST_PAUSE = 300.0
 
 
 class OrganizationImportJobs:
-    """The worker for jobs of the kind ``IMPORT_ORGANIZATION``."""
+    """The worker for jobs that import an organization, repeat this, or reassign imported data."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class OrganizationImportJobs:
         }
 
     async def run(self, job: Job) -> None:
-        """Do what can be done now, and run the job again until all imports have ended."""
+        """Do the next step of an import, and queue the job again until all imports have ended."""
         import_id, is_repeat = int(job.key), job.kind.startswith(REPEAT_ORGANIZATION)
         pause: float | None
         async with self._db.transaction() as tx:
@@ -112,7 +113,10 @@ class OrganizationImportJobs:
     async def _ask(
         self, row: OrganizationImportRow, step: Callable[[OrganizationImportRow], Awaitable[None]]
     ) -> float | None:
-        """Do a step that asks the source. Return the pause before the next step, or None at the end."""
+        """Do a step that sends requests to the source.
+
+        Return the pause in seconds before the next step, or None if the import failed.
+        """
         try:
             await step(row)
         except SourceBusy as busy:
@@ -129,7 +133,7 @@ class OrganizationImportJobs:
         return 0.0
 
     async def _list(self, row: OrganizationImportRow) -> None:
-        """Read the next page of the list."""
+        """Fetch the next page of the list of repositories, and store it."""
         async with self._opener.open_organization(row.service, row.site, row.source, row.sealed) as there:
             visibility, page = await there.visibility(), await there.repositories(row.place or "")
         options = options_of(row)
@@ -141,7 +145,10 @@ class OrganizationImportJobs:
                 await store.add_repositories(tx, row.id, rows_of(options, page.repositories))
 
     async def _fail(self, row: OrganizationImportRow, reason: str, *, is_final: bool) -> float | None:
-        """Pause before the next request, or fail."""
+        """Count a failure, or fail the import if ``is_final`` or after ``MOST_FAILURES`` failures in a row.
+
+        Return the pause in seconds before the next step, or None if the import failed.
+        """
         is_final = is_final or row.failures >= MOST_FAILURES
         async with self._db.transaction() as tx:
             if is_final:
@@ -151,7 +158,10 @@ class OrganizationImportJobs:
         return None if is_final else min(2.0**row.failures, LONGEST_PAUSE)
 
     async def _begin_next(self, row: OrganizationImportRow) -> float | None:
-        """Begin imports of repositories, or end the import. Return like ``_ask``."""
+        """Start or repeat imports of repositories, or end the import.
+
+        Return the pause in seconds before the next step, or None at the end.
+        """
         try:
             login = open_credentials(self._seal, row.sealed) or ("", "")
         except Unreadable:
@@ -186,7 +196,7 @@ class OrganizationImportJobs:
         return None
 
     async def _repeat(self, row: OrganizationImportRow, listed: ListedRow) -> None:
-        """Repeat the import of a repository that is here, or restart it if it has failed."""
+        """Repeat the import of an existing repository, or restart it if it has failed."""
         reason = "owner" if listed.owner_id != row.organization_id else "archived" if listed.archived else ""
         if not reason:
             try:
@@ -202,10 +212,10 @@ class OrganizationImportJobs:
                     await store.change_repository(tx, listed.id, due=False, reason=reason)
 
     async def reassign(self, job: Job) -> None:
-        """Give accounts what the ghost has in the repositories of an import, each in a transaction.
+        """Reassign data of the ghost account in each repository of an import, in one transaction each.
 
-        A killed job begins again, with what the ghost still has. It ends if the user who began it is no
-        longer an administrator. Accounts that were deleted since get nothing.
+        A job that was killed starts again with the data that the ghost account still has. The job ends if the
+        administrator who requested it is no longer one. Deleted accounts are skipped.
         """
         request = msgspec.json.decode(job.payload, type=ReassignOrganization)
         async with self._db.read() as db:
@@ -222,7 +232,10 @@ class OrganizationImportJobs:
                 await people.reassign(tx, repository_id, theirs)
 
     async def _bring_teams(self, row: OrganizationImportRow) -> float | None:
-        """Do the next step of the teams. Return like ``_ask``."""
+        """Do the next step of the teams.
+
+        Return the pause in seconds before the next step, or None if the import failed.
+        """
         if not await self._record_owners(row):
             return await self._fail(row, "gone", is_final=True)
         if not await may_import(self._identity, row.user_id):
@@ -249,7 +262,10 @@ class OrganizationImportJobs:
         listed: ListedRow,
         login: tuple[str, str],
     ) -> None:
-        """Create the repository of a row of the list, with its import. Raises Conflict, Invalid."""
+        """Create a repository of the list with its import, unless the run has ended.
+
+        Raises Conflict, Invalid.
+        """
         options = options_of(row)
         if not await store.change_run(tx, row, failures=0):
             return  # cancelled
@@ -279,7 +295,7 @@ class OrganizationImportJobs:
     async def _record_owners(self, row: OrganizationImportRow) -> bool:
         """Record the owner of new repositories at identity. Return False if the owner was deleted.
 
-        The repositories of a deleted owner are deleted. Raises Unavailable: the job is tried again.
+        The repositories of a deleted owner are deleted. Raises Unavailable, so the job is retried.
         """
         is_owned = True
         async with self._db.read() as db:

@@ -1,8 +1,9 @@
-"""Brings the teams of an organization: their rights, their members by mapping, and their repositories.
+"""Imports the teams of an organization: their rights, their members, and their repositories.
 
 Each page of the list and each team is a step. identity finds a team by its import and its id at the source.
-So a step that is repeated after a kill changes nothing. Teams come before the repositories, which they get
-when these are created: assignees and reviewers must be able to read a repository before its issues come.
+So a step may be repeated after its process was killed. Teams are imported before the repositories, and get
+access when these are created. Otherwise assignees and reviewers could not read a repository when its issues
+are imported.
 """
 
 from collections.abc import Collection, Mapping
@@ -48,7 +49,7 @@ class TeamImporter:
             return row.teams_place is not None or await store.next_team(db, row.id) is not None
 
     async def step(self, row: OrganizationImportRow) -> None:
-        """List the next page of teams, or bring the next team.
+        """List the next page of teams, or import the next team.
 
         Raises NotFound for a deleted organization, and NotAdministrator.
         """
@@ -126,7 +127,7 @@ class TeamImporter:
                 await store.add_absent_members(tx, row.id, dict.fromkeys(absent))
 
     async def _may_go_on(self, row: OrganizationImportRow) -> bool:
-        """Return False for an import that ended while the source answered. Raises NotAdministrator."""
+        """Return False if the import has ended since ``row`` was read. Raises NotAdministrator."""
         async with self._db.read() as db:
             present = await store.get(db, row.id)
         if present is None or (present.state, present.repeat) != (ImportState.RUNNING, row.repeat):
@@ -136,7 +137,7 @@ class TeamImporter:
         return True
 
     def _open(self, row: OrganizationImportRow) -> AbstractAsyncContextManager[SourceOrganization]:
-        """Open the organization at the source. The steps share what they learn of its people."""
+        """Open the organization at the source. All steps of an import share the people that were fetched."""
         return self._opener.open_organization(row.service, row.site, row.source, row.sealed, import_id=row.id)
 
     async def _read(
@@ -151,9 +152,10 @@ class TeamImporter:
     async def _accounts_of(
         self, row: OrganizationImportRow, options: Options, members: list[SourceMember]
     ) -> tuple[dict[PersonKey, int], dict[int, str]]:
-        """Return the accounts of members, by their keys, and addresses by which some were found alone.
+        """Return the ids of the accounts of members, by their keys at the source.
 
-        Members are found like authors.
+        Also return the addresses, by account id, of members who were found by their address only. Members are
+        found like authors.
         """
         rule = MappingRule(row.user_id, True, options.map_logins, options.people)
         addresses = {(one.id, one.login): one.email for one in members}
@@ -172,7 +174,11 @@ class TeamImporter:
         account_ids: Collection[int],
         addresses: Mapping[int, str],
     ) -> tuple[int, str, set[int]]:
-        """Create the team at identity. Return its id or 0, the reason, and the members who joined."""
+        """Create the team at identity, unless it exists, and add members.
+
+        Return its id, the reason why it was refused, and the ids of the accounts that joined. The id of a
+        refused team is 0.
+        """
         new = ImportTeam(
             import_id=row.id,
             source_id=max(team.source_id, 0),
@@ -206,7 +212,10 @@ class TeamImporter:
         repositories: list[TeamRepository],
         team_id: int,
     ) -> None:
-        """Give the team the earlier repositories of this import that the organization owns."""
+        """Give the team access to repositories that were imported before it.
+
+        Repositories that the organization no longer owns are skipped.
+        """
         if _has_all(team, options):
             return
         async with self._db.read() as db:
@@ -223,7 +232,7 @@ class TeamImporter:
 
 
 async def grant_teams(tx: Tx, row: OrganizationImportRow, name: str, repository_id: int) -> None:
-    """Give a new repository to the teams of its import that have it at the source."""
+    """Give imported teams access to a new repository if they have access to it at the source."""
     options, is_changed = options_of(row), False
     for listed in await store.list_teams_with(tx, row.id, name.lower()):
         team = msgspec.json.decode(listed.team, type=BroughtTeam)
@@ -236,7 +245,7 @@ async def grant_teams(tx: Tx, row: OrganizationImportRow, name: str, repository_
 
 
 def _has_all(team: SourceTeam, options: Options) -> bool:
-    """Return whether a team has all repositories of its organization without a grant."""
+    """Return whether a team has access to all repositories of its organization without a grant."""
     return team.permission == "owner" or (team.includes_all_repositories and options.is_new)
 
 
