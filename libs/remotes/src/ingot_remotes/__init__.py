@@ -1,1 +1,1 @@
-"""Clients of servers elsewhere: their APIs, their LFS servers, and archives of what they had."""
+"""Clients of remote servers: their APIs and LFS servers. Also archives with the data of such servers."""

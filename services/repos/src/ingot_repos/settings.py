@@ -9,7 +9,7 @@ from ingot_chassis.settings import ServiceSettings
 
 
 class Settings(ServiceSettings, kw_only=True):
-    """Settings of repos, added to those of every service."""
+    """Settings of repos, in addition to the settings of every service."""
 
     port: Annotated[int, msgspec.Meta(ge=0, le=65535, description="Port to listen on.")] = 8082
     storage_root: Annotated[str, msgspec.Meta(description="Folder that holds the git repositories.")] = ""

@@ -127,7 +127,11 @@ class ApiRequest(Request[Any, Any, Any]):
         return await super().body() or b"{}"
 
     async def json(self) -> Any:
-        """Return the body as plain values. Raises Invalid or UnsupportedMediaType."""
+        """Return the body as plain values; {} for an empty body. Raises Invalid or UnsupportedMediaType.
+
+        The keys of an object are in lower case. Fields that are null are omitted. Empty texts are omitted, too,
+        if their field does not allow them.
+        """
         raw = await super().body()
         if not raw.strip():
             return {}

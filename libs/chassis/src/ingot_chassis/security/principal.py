@@ -51,8 +51,10 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True):
     mail). ``sudo_by`` is the administrator who acts as the caller. ``restricted_to`` lists the ids of
     repositories that a restricted token may reach; None means all. ``public_only``: the token may also reach
     everything that every caller may read, with all rights of its owner. Its ``restricted_to`` is empty.
-    ``granted_only``: the account is restricted, which is no property of the token. It reads only what it owns
-    or was given, and nothing because it is public. Never true for an account that administers the site.
+
+    ``granted_only``: the account is restricted, independent of the token. It reads only its own data and data
+    that it was given access to, even if other data is public. Never true for a site administrator.
+
     ``token_id`` and ``session_id`` are the ids of the caller's token or session, or 0. ``credential`` lets
     identity check that the credential is still valid; it is empty if that is not possible.
     """

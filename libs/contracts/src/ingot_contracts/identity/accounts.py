@@ -69,8 +69,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted, so
     it reads only its own data and data that it was given access to; False for administrators.
-    ``hide_activity``: shows activities only to administrators. ``profile`` and ``hide_activity`` are None if
-    identity runs an older release.
+    ``hide_activity``: shows activities only to the account itself and to administrators. ``profile`` and
+    ``hide_activity`` are None if identity runs an older release.
     """
 
     id: int

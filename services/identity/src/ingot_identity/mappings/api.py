@@ -22,7 +22,8 @@ from ingot_identity.sources.store.tables import SourceKind
 class ExternalAccount(msgspec.Struct, kw_only=True):
     """A source that is or can be linked to the caller. A browser links it at `link_url`, if it has one.
 
-    `login_name` and `email` are those at the source. A source that is not `enabled` accepts no sign-ins.
+    `login_name` and `email` are the name and address at the source. A source that is not `enabled` accepts no
+    sign-ins.
     """
 
     source_id: int

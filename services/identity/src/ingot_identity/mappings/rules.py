@@ -270,7 +270,7 @@ async def _apply_restriction(
 
 
 def _is_applied(link: IdentityRow, row: AccountRow, *, is_in_group: bool) -> bool:
-    """True if the mark says what the groups say, and the account of a member is restricted."""
+    """True if the mark of the link agrees with the groups, and a member of the groups is restricted."""
     return is_in_group == link.gave_restricted and (row.restricted or not is_in_group)
 
 

@@ -33,9 +33,10 @@ UNPROVED = "the reverse proxy names no confirmed address of the account with thi
 
 
 async def is_account_of(db: Executor, proxy_user: str, account: AccountRow) -> bool:
-    """Return True if the account is that of a user of the proxy: by the link, without links by the name.
+    """Return True if the account belongs to the user of the proxy.
 
-    The name is enough for an account that has signed in here. It never signs in.
+    It is the linked account. Without a link of the user, it is the account with the same name, unless this
+    account is linked with another user. A sign-in needs more than an equal name.
     """
     linked = await store.get_account(db, proxy_user)
     if linked is not None:
@@ -46,11 +47,11 @@ async def is_account_of(db: Executor, proxy_user: str, account: AccountRow) -> b
 async def sign_in(
     tx: Tx, presenter: Presenter, messages: Messages, first_sign_in: FirstSignIn, person: ProxySignIn
 ) -> str:
-    """Start a session of a user of the proxy; its secret.
+    """Start a session of a user of the proxy. Return its secret.
 
-    It is empty for an account with a second factor: the page of the sign-in asks for it. Raises Denied
-    without an account, and for one that may not sign in. Raises Invalid for names and addresses that no new
-    account can have.
+    Return an empty text for an account with a second factor, because the sign-in page must ask for it. Raises
+    Denied if no account belongs to the user, or if the account may not sign in. Raises Invalid for names and
+    addresses that no new account can have.
     """
     row = await store.get_account(tx, person.user) or await _first_account(
         tx, presenter, first_sign_in, person

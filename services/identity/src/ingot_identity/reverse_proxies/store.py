@@ -32,7 +32,7 @@ async def is_linked(db: Executor, account_id: int) -> bool:
 
 
 async def add(db: Executor, proxy_user: str, account_id: int) -> bool:
-    """Link an account. Return False if one of both is linked already."""
+    """Link an account. Return False if the account or the user of the proxy is linked already."""
     values = {"proxy_user": proxy_user, "account_id": account_id, "created_at": now()}
     statement = insert(db, proxy_identity).values(values).on_conflict_do_nothing()
     return (await db.execute(statement.returning(proxy_identity.c.account_id))).scalar() is not None

@@ -136,7 +136,7 @@ async def add_missing(db: Executor, copy: Account) -> None:
 
 
 async def list_granted_only(db: Executor, ids: Iterable[int]) -> list[int]:
-    """Return those of ``ids`` that are restricted users."""
+    """Return the elements of ``ids`` that are restricted users."""
     distinct = sorted(set(ids))
     if not distinct:
         return []

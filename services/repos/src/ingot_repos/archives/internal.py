@@ -29,7 +29,7 @@ async def get_export(request: RepositoryRequest, repository_id: int, name: str) 
     request_max_body_size=MOST_BYTES,
 )
 async def add_page(request: RepositoryRequest, repository_id: int, data: ExportPage) -> ExportState:
-    """Store a page, and return the state behind it. The shard of the repository answers."""
+    """Store a page, and return the new state. The shard of the repository answers."""
     return (
         await request.part(ExportPages).add(repository_id, data)
         if await _is_here(request, repository_id)
@@ -45,7 +45,7 @@ async def add_page(request: RepositoryRequest, repository_id: int, data: ExportP
     request_max_body_size=MOST_BYTES,
 )
 async def add_file(request: RepositoryRequest, repository_id: int, data: ExportFile) -> ExportState:
-    """Store a file of texts, and return the state. The shard of the repository answers."""
+    """Store a file of texts, and return the new state. The shard of the repository answers."""
     return (
         await request.part(ExportPages).add_file(repository_id, data)
         if await _is_here(request, repository_id)

@@ -224,7 +224,7 @@ async def repeat(
 ) -> None:
     """Repeat an import that has ended. Raises Conflict if it has not ended.
 
-    The imports of its repositories are repeated, and failed ones are restarted. New repositories are imported.
+    The imports of its repositories are repeated, or restarted if they failed. New repositories are imported.
     """
     options = options_of(row)
     mapping = {"map_logins": map_logins, "people": dict(people)}

@@ -228,7 +228,7 @@ class CountRow(TypedRow):
 
 
 async def add(db: Executor, **values: Any) -> OrganizationImportRow:
-    """Add a waiting import."""
+    """Add a waiting import, and return its row."""
     statement = organization_import.insert().values(state=ImportState.WAITING, created_at=now(), **values)
     row = await fetch_first(db, statement.returning(organization_import), OrganizationImportRow)
     return cast("OrganizationImportRow", row)  # an insert has one row

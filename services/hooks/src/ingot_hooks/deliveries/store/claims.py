@@ -40,10 +40,11 @@ def _is_before(row: FromClause, *names: str) -> ColumnElement[bool]:
 
 
 def _is_none(row: FromClause, *conditions: ColumnElement[bool], order: Sequence[str]) -> ColumnElement[bool]:
-    """Return a condition: the lane of a claimed delivery has no such row. It is a lookup for each delivery.
+    """Return the condition that the lane of a claimed delivery has no row that meets ``conditions``.
 
-    ``NOT EXISTS`` would become a join, planned for a small table. For each delivery, the join would read all
-    rows of the partial index. Until the next VACUUM these include all rows that ever were in the index.
+    The condition is a lookup in an index, once for each delivery. ``NOT EXISTS`` would become a join,
+    planned for a small table. For each delivery, the join would read all rows of the partial index. Until
+    the next VACUUM these include all rows that ever were in the index.
     """
     statement = select(row.c.number).where(
         IsOfLane(row, delivery.c.hook_id, delivery.c.repository_id), *conditions

@@ -71,7 +71,7 @@ class _CheckedTls(Tls):  # type: ignore[misc] # ldap3 has no types
         self._context, self._host = context, host
 
     def wrap_socket(self, connection: Any, do_handshake: bool = False) -> None:  # noqa: ARG002
-        """Start TLS and check the certificate. The signature is that of ldap3."""
+        """Start TLS and check the certificate. ldap3 defines the parameters."""
         connection.socket = self._context.wrap_socket(connection.socket, server_hostname=self._host)
 
 

@@ -55,9 +55,10 @@ async def apply_avatar(
     content: bytes,
     most_bytes: int,
 ) -> None:
-    """Replace the account's picture after the one of the directory has changed.
+    """Replace the account's picture if the picture in the directory has changed.
 
-    A picture that its owner uploaded stays until then. One that cannot be used counts as none.
+    An uploaded picture is kept until the next change in the directory. A picture in the directory that cannot
+    be used is treated like no picture. Without a picture there, only a picture from the directory is removed.
     """
     picture = _picture_of(source, identity, content, most_bytes)
     digest = picture.digest if picture else ""

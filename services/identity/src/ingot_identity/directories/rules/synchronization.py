@@ -1,10 +1,11 @@
-"""Deactivates accounts of people who left their directory, and activates those of people who are back.
+"""Deactivates accounts of people who left their directory, and activates accounts of people who are back.
 
-All others get the groups and keys of their entries.
+The accounts of all listed people get the groups and keys of their entries.
 
 An account changes only after a complete list of people, and a second search for the person. So a failed or
-truncated search deactivates no account, and neither does a list without people. A list without groups
-or keys takes none. An error with one account is logged, and the others are compared.
+truncated search deactivates no account, and neither does a list without people. If a list has no groups or no
+keys at all, accounts keep their groups or keys. An error with one account is logged, and the others are
+compared.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Routes for groups of SCIM (RFC 7643, section 4.2): those of the source of the token."""
+"""Routes for groups of SCIM (RFC 7643, section 4.2). A token reaches only the groups of its source."""
 
 from litestar import Response, delete, get, patch, post, put
 

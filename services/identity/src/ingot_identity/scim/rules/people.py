@@ -68,7 +68,10 @@ def values_of(row: ScimUserRow) -> Values:
 
 
 def _email_of(items: Sequence[Values]) -> str:
-    """Return the primary address, or that of the type work, or the first one."""
+    """Return the primary address; otherwise the first one of the type ``work``; otherwise the first one.
+
+    Empty without an address. Raises ScimError for an invalid address.
+    """
     filled = [item for item in items if text_of(item, "value")]
     ordered = sorted(filled, key=lambda item: (item.get("primary") is not True, item.get("type") != "work"))
     return checked_email(text_of(ordered[0], "value")) if ordered else ""

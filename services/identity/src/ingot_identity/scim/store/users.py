@@ -81,7 +81,7 @@ async def id_by_user_name(db: Executor, source_id: int, user_name: str) -> int |
 
 
 async def list_among(db: Executor, source_id: int, identity_ids: Collection[int]) -> set[int]:
-    """Return those of ``identity_ids`` that are users of the source."""
+    """Return the elements of ``identity_ids`` that are users of the source."""
     statement = select(scim_user.c.identity_id).where(
         scim_user.c.source_id == source_id, scim_user.c.identity_id.in_(identity_ids)
     )

@@ -26,9 +26,10 @@ DEFAULT_THEME = "gitea-auto"
 class EditSettings(msgspec.Struct, kw_only=True):
     """A change of settings. `hide_email` shows a generated address instead of the real one to other users.
 
-    `theme` is that of pages: `system`, `light`, `dark` or `contrast`; other names are stored for programs,
-    and pages follow the system. `language`, `diff_view_style` and `hide_activity` are stored for programs
-    that show pages. `density` and `tab_width` (in characters) are extensions.
+    `hide_activity` shows the user's activities only to the user and to site administrators. `theme` is the
+    theme of pages: `system`, `light`, `dark` or `contrast`; other names are stored for programs, and pages
+    follow the system. `language` and `diff_view_style` are stored for programs that show pages. `density` and
+    `tab_width` (in characters) are extensions.
     """
 
     full_name: Text100 | UnsetType = UNSET

@@ -44,8 +44,8 @@ async def import_archive(
     """Import a repository from an archive.
 
     The archive is the field `attachment` of a form; any other body is read as the archive. It is verified
-    before anything is created. `owner` is the caller by default. `name` and `private` are those of the
-    archive by default. People are found as in every import. `GET …/migration` returns the progress.
+    before anything is created. `owner` is the caller by default. `name` and `private` default to the values
+    in the archive. People are found as in every import. `GET …/migration` returns the progress.
     """
     access.require_unrestricted(request.principal)
     if map_logins and not request.principal.admin:
