@@ -129,8 +129,8 @@ class ApiRequest(Request[Any, Any, Any]):
     async def json(self) -> Any:
         """Return the body as plain values; {} for an empty body. Raises Invalid or UnsupportedMediaType.
 
-        The keys of an object are in lower case. Fields that are null are omitted. Empty texts are omitted, too,
-        if their field does not allow them.
+        The keys of an object are in lower case. Fields that are null are omitted. Empty texts are omitted,
+        too, if their field does not allow them.
         """
         raw = await super().body()
         if not raw.strip():

@@ -1,1 +1,1 @@
-"""Sign-ins by a reverse proxy that says who its user is."""
+"""Sign-ins by a reverse proxy that names its user in a header."""

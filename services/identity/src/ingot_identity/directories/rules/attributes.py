@@ -22,7 +22,7 @@ log = structlog.get_logger()
 async def apply_keys(
     db: Database, source: SourceRow, identity: IdentityRow, actor: Actor, keys: Sequence[str]
 ) -> None:
-    """Give the account the keys of its entry, and remove those that the entry no longer has."""
+    """Add the keys of the entry to the account, and remove keys that the entry no longer has."""
     async with db.read() as reader:
         present = {row.fingerprint for row in await key_store.list_of_identity(reader, identity.id)}
         if not await ssh_keys.differ(reader, present, keys):

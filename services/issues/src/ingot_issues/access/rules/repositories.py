@@ -154,7 +154,7 @@ def is_transfer(edit: RepositoryEdited) -> bool:
 
 
 def has_everything(team: Team) -> bool:
-    """True if the team has access to all repositories of its organization. The team Owners always has."""
+    """True if the team has access to all repositories of its organization, like the team Owners."""
     return team.permission == "owner" or team.includes_all_repositories
 
 
