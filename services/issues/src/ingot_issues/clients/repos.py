@@ -227,11 +227,11 @@ class HttpRepos:
         Commits without checks are left out, and those that the caller may not read. Empty if repos runs an
         older release.
         """
-        asked = [CheckedCommit(repository_id=id_, sha=sha) for id_, sha in sorted(commits)]
+        question = [CheckedCommit(repository_id=id_, sha=sha) for id_, sha in sorted(commits)]
         try:
             answer = await self._peer.post(
                 "/internal/commit-states",
-                CommitStates(commits=asked),
+                CommitStates(commits=question),
                 CommitStates,
                 principal=principal_token,
             )

@@ -328,10 +328,10 @@ class Forge:
         pulls = [one for rows in lists for one in rows if one["pull_request"] and one["state"] == "open"]
         ids = sorted({one["id"] for one in pulls})
         for first in range(0, len(ids), MOST_PULLS):
-            asked = PullCheckStates(ids=ids[first : first + MOST_PULLS])
+            question = PullCheckStates(ids=ids[first : first + MOST_PULLS])
             try:
                 answer = await self._peers["issues"].post(
-                    "/internal/pull-check-states", asked, PullCheckStates, principal=self._principal
+                    "/internal/pull-check-states", question, PullCheckStates, principal=self._principal
                 )
             except NOTHING:
                 return
