@@ -411,6 +411,7 @@ async def _fill(url, mailboxes):
             file = await http.post(f"{base}/{of}/assets", files={"attachment": ("oil.txt", b"a drop")})
             assert file.status_code == 201, file.text
         await make(f"{base}/pulls", title="More", head="topic", base="main", body="Closes #1")
+        await make(f"{base}/statuses/topic", state="failure", context="ci", description="it burns")
         clash = f"{base}/contents/clash.txt"
         await make(clash, content=content("one\n"), message="Say one", new_branch="clash")
         await make(clash, content=content("two\n"), message="Say two")
