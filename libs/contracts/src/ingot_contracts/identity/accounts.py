@@ -67,8 +67,8 @@ GHOST = User(id=-1, login="Ghost")
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a user or organization that other services copy. ``email`` is the public address.
 
-    ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted, so
-    it reads only its own data and data that it was given access to; False for administrators.
+    ``active``: may sign in. ``admin``: administers the site. ``granted_only``: the account is restricted.
+    It reads only its own data and data that it was given access to. False for administrators.
     ``hide_activity``: shows activities only to the account itself and to administrators. ``profile`` and
     ``hide_activity`` are None if identity runs an older release.
     """

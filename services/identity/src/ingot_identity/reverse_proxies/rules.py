@@ -35,8 +35,8 @@ UNPROVED = "the reverse proxy names no confirmed address of the account with thi
 async def is_account_of(db: Executor, proxy_user: str, account: AccountRow) -> bool:
     """Return True if the account belongs to the user of the proxy.
 
-    It is the linked account. Without a link of the user, it is the account with the same name, unless this
-    account is linked with another user. A sign-in needs more than an equal name.
+    It is the linked account. Without a link of the user, it is the account with the same name. But an
+    account that is linked with another user is not. A sign-in needs more than an equal name.
     """
     linked = await store.get_account(db, proxy_user)
     if linked is not None:

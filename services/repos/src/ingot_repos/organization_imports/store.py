@@ -168,8 +168,8 @@ class OrganizationImportRow(TypedRow):
 class ListedRow(TypedRow):
     """A repository of the list.
 
-    ``import_state`` and the other columns of its own import are None before this import begins, and after the
-    repository is deleted.
+    ``import_state`` and the other columns of its own import are None before this import begins. They are None
+    again after the repository is deleted.
     """
 
     id: int
