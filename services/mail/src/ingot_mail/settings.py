@@ -20,7 +20,7 @@ class Settings(ServiceSettings, kw_only=True):
         str,
         msgspec.Meta(
             description="Fernet key (32 bytes, base64url) that signs links to unsubscribe and "
-            "reply addresses."
+            "reply addresses, and encrypts refresh tokens."
         ),
     ] = ""
     smtp_host: Annotated[
