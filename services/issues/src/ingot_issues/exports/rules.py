@@ -340,9 +340,11 @@ async def _comments(
 ) -> list[ImportedComment]:
     """Return comments, and add their files to ``attachments``."""
     ids = [row.id for row in rows]
-    given = await store.reactions_to_comments(db, ids)
-    people = await _absent_people(db, {one.issue_id for one in given if one.account_id == GHOST_ID})
-    reactions = _grouped((one.comment_id or 0, _reaction(one, people)) for one in given)
+    rows_of_reactions = await store.reactions_to_comments(db, ids)
+    people = await _absent_people(
+        db, {one.issue_id for one in rows_of_reactions if one.account_id == GHOST_ID}
+    )
+    reactions = _grouped((one.comment_id or 0, _reaction(one, people)) for one in rows_of_reactions)
     attached = await store.files_of_comments(db, ids)
     attachments |= {one.uuid: one for one in attached}
     files = _grouped((one.comment_id or 0, _file(one)) for one in attached)
