@@ -282,6 +282,22 @@ async def test_a_cancelled_transaction_has_released_its_lock_when_its_caller_rec
 
 
 @on_sqlite
+async def test_a_statement_without_end_is_interrupted_when_its_caller_is_cancelled(database):
+    endless = text("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+
+    async def ask(started: asyncio.Event) -> None:
+        async with database.transaction() as tx:
+            await tx.execute(insert(tx, outbox).values(**row("a")))
+            started.set()
+            await tx.execute(endless)
+
+    await leave_in_the_middle(ask)
+    async with database.transaction() as tx:
+        await tx.execute(insert(tx, outbox).values(**row("b")))
+    assert await count(database) == 1
+
+
+@on_sqlite
 async def test_who_waits_too_long_for_the_lock_of_another_process_is_told(database):
     async with database.transaction() as tx:
         await tx.execute(text("PRAGMA busy_timeout=1"))

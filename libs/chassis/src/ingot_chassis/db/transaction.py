@@ -1,8 +1,6 @@
 """A reading connection, and a transaction that also emits events: the parameters of store functions."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -11,6 +9,7 @@ from sqlalchemy import CursorResult, Dialect, Executable, Table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
+from ingot_chassis.completion import complete
 from ingot_chassis.db.driver import (
     Driver,
     Executor,
@@ -75,27 +74,15 @@ class Reader:
             await self._pooled.reopen()
             return await self._run(statement, parameters)
 
-    def _run(self, statement: Executable, parameters: Any) -> Coroutine[Any, Any, CursorResult[Any]]:
+    async def _run(self, statement: Executable, parameters: Any) -> CursorResult[Any]:
+        """Run a statement. On SQLite, a cancelled caller interrupts it and waits for its end.
+
+        SQLAlchemy would close the connection of the cancelled statement. SQLite keeps the transaction and its
+        lock until the last cursor of a closed connection is collected as garbage.
+        """
         running = self._pooled.connection.execute(statement, parameters)
-        return running if self._pooled.sqlite_driver is None else _run_to_end(running)
-
-
-async def _run_to_end(running: Coroutine[Any, Any, CursorResult[Any]]) -> CursorResult[Any]:
-    """Run a statement of SQLite to its end, even if its caller is cancelled.
-
-    SQLAlchemy closes the connection of a cancelled statement. SQLite keeps the transaction and its lock
-    until the last cursor of a closed connection is collected as garbage.
-    """
-    task = asyncio.ensure_future(running)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with suppress(asyncio.CancelledError):  # a caller may be cancelled again and again
-                await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # read, so it is not logged as lost
-        raise
+        driver = self._pooled.sqlite_driver
+        return await (running if driver is None else complete(running, driver.interrupt))
 
 
 class Tx(Reader):
