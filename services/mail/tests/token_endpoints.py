@@ -1,5 +1,6 @@
 """An authorization server of OAuth2: a token endpoint, and introspection (RFC 7662) for mail servers."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,6 +18,8 @@ class TokenServer:
         self.forms: list[dict[str, object]] = []
         self.answer: dict[str, object] = {"expires_in": 3600}
         self.origin, self.status, self.rotates = "", 200, False
+        self.has_request, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.may_answer.set()
 
     @property
     def url(self) -> str:
@@ -28,7 +31,10 @@ class TokenServer:
 
     async def give(self, request: web.Request) -> web.Response:
         self.forms.append(dict(await request.post()))
-        following = {"refresh_token": f"refresh-{len(self.forms)}"} if self.rotates else {}
+        number = len(self.forms)
+        self.has_request.set()
+        await self.may_answer.wait()
+        following = {"refresh_token": f"refresh-{number}"} if self.rotates else {}
         return web.json_response({"access_token": self.token} | following | self.answer, status=self.status)
 
     async def introspect(self, request: web.Request) -> web.Response:

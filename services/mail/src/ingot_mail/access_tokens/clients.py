@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from ingot_chassis.completion import complete
+
 MARGIN_SECONDS = 60.0
 """A token is replaced this long before it expires, or after half of a shorter life."""
 PAUSE_SECONDS = 60.0
@@ -84,7 +86,8 @@ class AccessTokens:
             if self._failed and time.monotonic() < self._requested_at + PAUSE_SECONDS:
                 raise TokenError("the last access token was refused or not given; the next attempt is later")
             self._requested_at, self._failed = time.monotonic(), True
-            token = await self._refreshed()
+            # The endpoint may have replaced the refresh token, although nothing waits for its answer any more.
+            token = await complete(self._refreshed())
             seconds = _USUAL_SECONDS if token.expires_in is None else token.expires_in
             lifetime = max(seconds - MARGIN_SECONDS, seconds / 2)
             self._token, self._failed = (token.access_token, time.monotonic() + lifetime), False

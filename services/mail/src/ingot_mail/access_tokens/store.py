@@ -1,7 +1,6 @@
-"""The table of refresh tokens that token endpoints have rotated, one per mail server, and its SQL."""
+"""SQL for refresh tokens that a token endpoint has rotated, by the grant that they continue."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Column, LargeBinary, String, Table, select
 
@@ -15,10 +14,9 @@ from ingot_mail.schema import metadata
 refresh_token = Table(
     "refresh_token",
     metadata,
-    # smtp or imap.
-    Column("server", String(10), primary_key=True),
-    # The token of the settings. Another one there replaces ``sealed_token``.
-    Column("sealed_first", LargeBinary, nullable=False),
+    # A hash of the endpoint, the client and the refresh token of the settings. So processes with former
+    # settings, which run during an update, do not use the token of a new grant.
+    Column("grant_hash", String(64), primary_key=True),
     # The last token of the endpoint.
     Column("sealed_token", LargeBinary, nullable=False),
     # A process is at the endpoint until then; None: no process is.
@@ -28,20 +26,32 @@ refresh_token = Table(
 
 
 class RefreshTokenRow(TypedRow):
-    server: str
-    sealed_first: bytes
+    grant_hash: str
     sealed_token: bytes
     leased_until: datetime | None
     updated_at: datetime
 
 
-async def get(db: Executor, server: str) -> RefreshTokenRow | None:
-    statement = select(refresh_token).where(refresh_token.c.server == server)
+async def get(db: Executor, grant_hash: str) -> RefreshTokenRow | None:
+    statement = select(refresh_token).where(refresh_token.c.grant_hash == grant_hash)
     return await fetch_first(db, statement, RefreshTokenRow)
 
 
-async def put(db: Executor, server: str, **values: Any) -> None:
-    """Insert or change the row of a server: smtp or imap."""
-    values["updated_at"] = now()
-    statement = insert(db, refresh_token).values(server=server, **values)
-    await db.execute(statement.on_conflict_do_update(index_elements=["server"], set_=values))
+async def lease(db: Executor, grant_hash: str, until: datetime, *, sealed_token: bytes) -> None:
+    """Lease the token of a grant. ``sealed_token`` is stored if the grant has none."""
+    values = {"leased_until": until, "updated_at": now()}
+    statement = insert(db, refresh_token).values(grant_hash=grant_hash, sealed_token=sealed_token, **values)
+    await db.execute(statement.on_conflict_do_update(index_elements=["grant_hash"], set_=values))
+
+
+async def release(db: Executor, grant_hash: str, until: datetime, *, sealed_token: bytes) -> None:
+    """Store the next token of a grant and end its lease. A lease that another process has now stays."""
+    statement = refresh_token.update().where(
+        refresh_token.c.grant_hash == grant_hash, refresh_token.c.leased_until == until
+    )
+    await db.execute(statement.values(sealed_token=sealed_token, leased_until=None, updated_at=now()))
+
+
+async def delete_unused(db: Executor, before: datetime) -> None:
+    """Delete the tokens of grants that were last used before a time."""
+    await db.execute(refresh_token.delete().where(refresh_token.c.updated_at < before))

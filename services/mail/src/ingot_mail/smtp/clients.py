@@ -112,11 +112,12 @@ class SmtpPool:
             start_tls=settings.smtp_security == "starttls",
             tls_context=self._tls_context(),
         )
-        token = ""
+        uses_token, token = bool(settings.smtp_user) and self._tokens.is_on, ""
         try:
-            await client.connect()
-            if settings.smtp_user and self._tokens.is_on:
+            if uses_token:
                 token = await self._tokens.get()
+            await client.connect()
+            if uses_token:
                 await client.auth_xoauth2(settings.smtp_user, token)
             elif settings.smtp_user:
                 await client.login(settings.smtp_user, settings.smtp_password)

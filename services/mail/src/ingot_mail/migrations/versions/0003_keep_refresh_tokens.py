@@ -14,12 +14,11 @@ depends_on = None
 def upgrade() -> None:
     op.create_table(
         "refresh_token",
-        sa.Column("server", sa.String(length=10), nullable=False),
-        sa.Column("sealed_first", sa.LargeBinary(), nullable=False),
+        sa.Column("grant_hash", sa.String(length=64), nullable=False),
         sa.Column("sealed_token", sa.LargeBinary(), nullable=False),
         sa.Column("leased_until", ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=True),
         sa.Column("updated_at", ingot_chassis.db.tables.UtcDateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("server", name=op.f("pk_refresh_token")),
+        sa.PrimaryKeyConstraint("grant_hash", name=op.f("pk_refresh_token")),
     )
 
 
