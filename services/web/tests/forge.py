@@ -206,6 +206,7 @@ class FakeForge:
                 self.bodies.append(msgspec.json.decode(body) if body else None)
             answer = self.internal[route]
             status, content = (204, b"") if answer is None else (200, msgspec.json.encode(answer))
+            status = self.failures.get(scope["path"], status)
             await send({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": content})
             return

@@ -65,6 +65,14 @@ async def test_lists_of_pull_requests_show_the_state_of_their_checks(pages, forg
     assert (words, forge.bodies) == (["Passed", "Pending"], [{"ids": [1, 2, 3]}])
 
 
+async def test_a_list_comes_without_checks_while_issues_cannot_answer(pages, forge):
+    forge.answers["/repos/issues/search"] = [issue(**PULL)]
+    forge.internal[STATES] = {"message": "overloaded"}
+    forge.failures["/internal/pull-check-states"] = 503
+    shown = await pages.get("/explore/issues", ANN)
+    assert (shown.status_code, "Checks: " in shown.text) == (200, False)
+
+
 async def test_issues_and_closed_pull_requests_ask_for_no_checks(pages, forge):
     forge.internal[STATES] = {"ids": [], "states": {}}
     forge.answers["/repos/issues/search"] = [issue(), issue(number=2, state="closed", **PULL)]

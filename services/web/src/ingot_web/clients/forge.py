@@ -10,7 +10,15 @@ from urllib.parse import quote, urlencode
 import msgspec
 from markupsafe import Markup
 
-from ingot_chassis.errors import Conflict, Denied, Invalid, NotAllowed, NotFound, Unauthenticated
+from ingot_chassis.errors import (
+    Conflict,
+    Denied,
+    Invalid,
+    NotAllowed,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
 from ingot_chassis.peers.peers import TIMEOUT, Peers
 from ingot_chassis.peers.transports import PeerAnswer
 from ingot_contracts.identity.invitations import InvitationCode, LinkedInvitation
@@ -323,7 +331,7 @@ class Forge:
     async def add_check_states(self, *lists: Sequence[dict[str, Any]]) -> None:
         """Set ``check_state`` of the open pull requests in lists of issues: that of the checks of the head.
 
-        It is success, pending or failure. Without checks, or if issues runs an older release, it is not set.
+        It is success, pending or failure. Without checks, or if issues cannot answer, it is not set.
         """
         pulls = [one for rows in lists for one in rows if one["pull_request"] and one["state"] == "open"]
         ids = sorted({one["id"] for one in pulls})
@@ -333,7 +341,7 @@ class Forge:
                 answer = await self._peers["issues"].post(
                     "/internal/pull-check-states", question, PullCheckStates, principal=self._principal
                 )
-            except NOTHING:
+            except (*NOTHING, Unavailable):
                 return
             for one in pulls:
                 if state := answer.states.get(one["id"]):
