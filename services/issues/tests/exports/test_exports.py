@@ -270,6 +270,19 @@ async def test_a_file_that_is_not_stored_stays_behind_and_is_named(world):
     assert left_out == LeftOutFile(number=issue["number"], name="a.log", size=3, reason="lost")
 
 
+async def test_a_file_that_is_stored_once_more_is_not_lost(world):
+    issue = await world.open_issue()
+    path = f"/api/v1/repos/ann/app/issues/{issue['number']}/assets"
+    for name in ("a.log", "b.log", "c.log"):
+        await world.http.post(path, files={"attachment": (name, b"abc")}, headers=world.headers(1))
+    objects = world.app.state[PARTS][AttachmentComponents].editor.objects
+    [keys] = [page async for page in objects.list(OBJECTS)]
+    await objects.delete([keys[0].key, keys[2].key])
+    pages = await exported(world)
+    assert [*world.repos.export_files.values()] == [b"abc"]
+    assert [one for page in pages for one in page.left_out] == []
+
+
 async def test_the_rows_of_files_are_read_once(world):
     issue = await world.open_issue()
     path = f"/api/v1/repos/ann/app/issues/{issue['number']}/assets"

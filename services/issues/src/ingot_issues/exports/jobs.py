@@ -4,7 +4,9 @@ repos stores each page with the cursor of the next page. So after a job is kille
 the first page that is not stored.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -13,7 +15,7 @@ from ingot_chassis.db.database import Database
 from ingot_chassis.errors import NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
-from ingot_chassis.objects.store import ObjectLost
+from ingot_chassis.objects.store import ObjectLost, ObjectStore
 from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutReason
 from ingot_issues.attachments.rules import AttachmentEditor, object_key
 from ingot_issues.clients.repos import HttpRepos
@@ -32,7 +34,8 @@ class ExportJobs:
     def __init__(
         self, database: Database, jobs: Jobs, repos: HttpRepos, attachments: AttachmentEditor | None
     ) -> None:
-        self._db, self._jobs, self._repos, self._attachments = database, jobs, repos, attachments
+        self._db, self._jobs, self._repos = database, jobs, repos
+        self._objects = attachments.objects if attachments is not None else None
 
     def handlers(self) -> dict[str, Work]:
         return {EXPORT: self.run}
@@ -63,23 +66,35 @@ class ExportJobs:
     ) -> dict[str, LeftOutReason]:
         """Send the files of a page, unless the export ends. Return the reasons of files left out, by hash."""
         left_out = dict[str, LeftOutReason]()
-        if self._attachments is None:
+        if self._objects is None:
             return left_out
-        for row in {row.sha256: row for row in files.values()}.values():
-            if row.size > MOST_FILE_BYTES:
-                left_out[row.sha256] = "too-large"
+        same_files = defaultdict[str, list[FileRow]](list)
+        for row in files.values():
+            same_files[row.sha256].append(row)
+        for sha256, rows in same_files.items():
+            if rows[0].size > MOST_FILE_BYTES:
+                left_out[sha256] = "too-large"
                 continue
-            key = object_key(repository_id, row.uuid)
-            try:
-                chunks = [chunk async for chunk in self._attachments.objects.read(key, range(row.size))]
-            except ObjectLost:  # for example, it was deleted since
-                left_out[row.sha256] = "lost"
+            content = await self._content(self._objects, repository_id, rows)
+            if content is None:
+                left_out[sha256] = "lost"
                 continue
-            file = ExportFile(name=name, sha256=row.sha256, content=b"".join(chunks))
             try:
-                state = await self._repos.send_export_file(repository_id, file)
+                state = await self._repos.send_export_file(
+                    repository_id, ExportFile(name=name, sha256=sha256, content=content)
+                )
             except NotFound:  # an older release of repos takes no files
                 break
             if state.state == "ended":
                 break
         return left_out
+
+    async def _content(
+        self, objects: ObjectStore, repository_id: int, rows: Sequence[FileRow]
+    ) -> bytes | None:
+        """Return the content of the first stored file of ``rows``, which have one hash. None if all are lost."""
+        for row in rows:
+            key = object_key(repository_id, row.uuid)
+            with suppress(ObjectLost):  # for example, it was deleted since
+                return b"".join([chunk async for chunk in objects.read(key, range(row.size))])
+        return None
