@@ -92,7 +92,7 @@ class ExportJobs:
     async def _content(
         self, objects: ObjectStore, repository_id: int, rows: Sequence[FileRow]
     ) -> bytes | None:
-        """Return the content of the first stored file of ``rows``, which have one hash. None if all are lost."""
+        """Return the content of the first stored file of ``rows`` with one hash. None if all are lost."""
         for row in rows:
             key = object_key(repository_id, row.uuid)
             with suppress(ObjectLost):  # for example, it was deleted since
