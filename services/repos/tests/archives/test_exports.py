@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from ingot_chassis.clock import now
+from ingot_chassis.errors import DatabaseUnavailable
 from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutFile, archived_file
 from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
@@ -19,7 +20,7 @@ from ingot_remotes.archives import archive, gitea_layout
 from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.layout import MOST_PAGE_BYTES, ArchivedKey
 from ingot_remotes.interface.source import KINDS
-from ingot_repos.archives import jobs
+from ingot_repos.archives import jobs, store
 from ingot_repos.archives.jobs import TRIES
 from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
@@ -412,6 +413,28 @@ async def test_long_work_ends_with_its_export(world, ann, app, monkeypatch, step
     await running
     assert ended.is_set()
     assert archives(world) == []
+
+
+async def test_long_work_outlasts_an_outage_of_the_database(world, ann, app, monkeypatch):
+    """Each look at the export fails until the bundle is written, once and not from the beginning."""
+    monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.01)
+    name, read, looks, bundles = await begin(ann), store.get_running, [], []
+    await send_pages(ann, app["id"], name, objects_of(1))
+
+    async def fail(*_arguments):
+        looks.append(name)
+        raise DatabaseUnavailable("it restarts")
+
+    async def write_slowly(*arguments):
+        bundles.append(name)
+        monkeypatch.setattr(store, "get_running", fail)
+        await until(lambda: len(looks) > 2)
+        monkeypatch.setattr(store, "get_running", read)
+        await write_bundle(*arguments)
+
+    monkeypatch.setattr(jobs, "write_bundle", write_slowly)
+    await world.components.import_workers.step()
+    assert ((await state_of(ann))[0], len(bundles)) == ("done", 1)
 
 
 async def test_an_export_that_was_replaced_gets_no_pages(world, ann, app):

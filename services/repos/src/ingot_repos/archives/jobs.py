@@ -12,6 +12,7 @@ import structlog
 
 from ingot_chassis.clock import now
 from ingot_chassis.db.database import Database
+from ingot_chassis.db.driver import is_outage
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.objects.files import StoredFiles
@@ -371,9 +372,16 @@ class ExportJobs:
         await self._require_running(row)
 
     async def _require_running(self, row: ExportRow) -> None:
-        async with self._db.read() as db:
-            if await store.get_running(db, row.uuid) is None:
-                raise ExportEnded
+        """Raise ExportEnded if the export was deleted. An unavailable database does not end it."""
+        try:
+            async with self._db.read() as db:
+                running = await store.get_running(db, row.uuid)
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            return  # the next call checks again
+        if running is None:
+            raise ExportEnded
 
     async def _while_running(
         self, row: ExportRow, work: Coroutine[Any, Any, _T], stop: Callable[[], object] | None = None
