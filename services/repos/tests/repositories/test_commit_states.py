@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_repos.commits.store import statuses
+
 pytestmark = pytest.mark.both_databases
 PATH = "/internal/commit-states"
 
@@ -37,6 +39,15 @@ async def test_the_newest_status_of_each_context_counts_as_in_the_interface(ann,
     assert await states(ann, commit) == {commit: state}
     combined = (await ann.get("/repos/ann/app/commits/master/status")).json()
     assert combined["state"] == state
+
+
+async def test_each_state_of_a_commit_is_read_once(world, ann):
+    contexts = [(f"job {number}", state) for number in range(5) for state in ("success", "pending")]
+    distinct = [(f"{name} {state}", state) for name, state in contexts]
+    id_, sha = await add_statuses(ann, "app", *distinct)
+    async with world.database.read() as db:
+        rows = await statuses.newest_states(db, [id_], [sha])
+    assert sorted(row.state for row in rows) == ["pending", "success"]
 
 
 async def test_commits_without_checks_and_of_no_repository_are_left_out(ann):

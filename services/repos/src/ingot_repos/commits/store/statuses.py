@@ -137,7 +137,7 @@ async def newest_of_each_context(db: Executor, repository_id: int, sha: str) -> 
 
 
 class CommitStateRow(TypedRow):
-    """The newest state of one context of a commit."""
+    """The newest state of one or more contexts of a commit."""
 
     repository_id: int
     sha: str
@@ -147,7 +147,10 @@ class CommitStateRow(TypedRow):
 async def newest_states(
     db: Executor, repository_ids: Collection[int], shas: Collection[str]
 ) -> Sequence[CommitStateRow]:
-    """Return the newest state of each context of commits with these ids in these repositories."""
+    """Return the newest states of the contexts of commits with these ids in these repositories.
+
+    Each state of a commit is returned once, however many contexts have it.
+    """
     of_each = (commit_status.c.repository_id, commit_status.c.sha, commit_status.c.context)
     newest = (
         select(func.max(commit_status.c.id))
@@ -155,7 +158,9 @@ async def newest_states(
         .group_by(*of_each)
     )
     columns = (commit_status.c.repository_id, commit_status.c.sha, commit_status.c.state)
-    return await fetch_all(db, select(*columns).where(commit_status.c.id.in_(newest)), CommitStateRow)
+    return await fetch_all(
+        db, select(*columns).distinct().where(commit_status.c.id.in_(newest)), CommitStateRow
+    )
 
 
 def _newest_first(statement: Select[Any]) -> Select[Any]:
