@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot_repos.imports import store as sources
+
 from .test_people import refused
 from .test_sources import (  # noqa: F401 - fixtures
     ANN,
@@ -146,11 +148,11 @@ async def test_a_killed_job_adds_no_rule_twice(world, bob, source):  # noqa: F81
 
 
 def unmapped(kind, pattern, *logins):
-    return {"kind": kind, "pattern": pattern, "logins": list(logins), "is_left_out": False}
+    return {"kind": kind, "pattern": pattern, "logins": list(logins), "others": 0, "is_left_out": False}
 
 
 LEFT_OUT = [
-    {"kind": kind, "pattern": pattern, "logins": [], "is_left_out": True}
+    {"kind": kind, "pattern": pattern, "logins": [], "others": 0, "is_left_out": True}
     for kind, pattern in (("branch", "/^regular.*$/"), ("branch", "priority"), ("tag", "/v.*/"))
 ]
 
@@ -165,3 +167,17 @@ async def test_rules_that_differ_from_the_source_are_named(world, copied, bob, s
         assert report["unmapped_rules"] == LEFT_OUT + expected
     await migrate(world, root, source)
     assert (await progress(bob))["unmapped_rules"] == [*LEFT_OUT, release]
+
+
+async def test_a_rule_with_many_people_is_reported_with_the_first_of_them(world, bob, source):  # noqa: F811
+    """And only the answer about an import reads the report."""
+    with_rules(source)
+    names = [f"p{number:03}" for number in range(30)]
+    give(source, "tag_protections", [{"name_pattern": "v*", "whitelist_usernames": names}])
+    repository_id = await migrate(world, bob, source)
+    [tag] = [one for one in (await progress(bob))["unmapped_rules"] if one["kind"] == "tag"]
+    assert tag == unmapped("tag", "v*", *names[:20]) | {"others": 10}
+    async with world.database.read() as db:
+        row = await sources.get(db, repository_id)
+    assert row.service == "gitea"
+    assert not any(hasattr(row, name) for name in ("unmapped_rules", "deploy_keys"))

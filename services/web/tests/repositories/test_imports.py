@@ -70,7 +70,7 @@ async def test_a_pause_of_the_source_is_shown(pages, forge):
 
 
 DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, "conflicts": 1,
-        "unmapped_rules": [{"kind": "tag", "pattern": "v*", "logins": ["cat"]}]}  # fmt: skip
+        "unmapped_rules": [{"kind": "tag", "pattern": "v*", "logins": ["cat"], "others": 1}]}  # fmt: skip
 CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
 
 
@@ -100,7 +100,7 @@ async def test_the_page_of_a_finished_import_lists_conflicts_and_imports_again(p
         'Pull <a href="/ann/demo/pulls/4">#4</a>',
         "<td>&lt;fix&gt;</td><td>title, body</td>",
         "<td>v1</td><td>deleted at the source</td>",
-        "Tag rule <code>v*</code>: without cat",
+        "Tag rule <code>v*</code>: without cat and 1 other<",
     ):
         assert words in shown.text, words
     sent = await pages.submit(
@@ -177,7 +177,8 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "counts": {"issues": 12, "comments": None}, "requests": 30, "seconds": 61, "people": 3,
         "unmapped": ["<cat>"], "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
         "unmapped_rules": [
-            {"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"], "is_left_out": False},
+            {"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"], "others": 12,
+             "is_left_out": False},
             {"kind": "tag", "pattern": "/v.*/", "logins": [], "is_left_out": True},
         ],
     }  # fmt: skip
@@ -188,7 +189,7 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "Comments: not known",
         "&lt;cat&gt; (9)",
         "1 of 3 people have no account",
-        "Branch rule <code>v*</code>: without &lt;cat&gt;, eve",
+        "Branch rule <code>v*</code>: without &lt;cat&gt;, eve and 12 others",
         "Tag rule <code>/v.*/</code>: left out",
     ):
         assert words in shown.text, words

@@ -100,12 +100,14 @@ class Counts(msgspec.Struct, frozen=True):
 class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that allows people without an account here. ``logins`` are their logins at the source.
 
+    ``others`` counts such people whose logins are omitted.
     ``is_left_out``: the rule does not come, because its pattern is not valid here. So it protects nothing.
     """
 
     kind: Literal["branch", "tag"]
     pattern: str
     logins: list[str] = []
+    others: int = 0
     is_left_out: bool = False
 
 
@@ -119,10 +121,7 @@ class OfferedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceRow(TypedRow):
-    """The non-git data that an import copies.
-
-    ``kinds``, ``counts``, ``unmapped_rules`` and ``deploy_keys`` are JSON.
-    """
+    """The non-git data that an import copies. ``kinds`` and ``counts`` are JSON."""
 
     repository_id: int
     service: str
@@ -141,6 +140,11 @@ class SourceRow(TypedRow):
     archive: str | None
     started_at: datetime | None
     since: datetime | None
+
+
+class ReportRow(TypedRow):
+    """Protection rules and deploy keys that an import only shows, both as JSON. They may be long."""
+
     unmapped_rules: str
     deploy_keys: str
 
@@ -189,8 +193,16 @@ async def add(
 
 
 async def get(db: Executor, repository_id: int) -> SourceRow | None:
-    statement = import_source.select().where(import_source.c.repository_id == repository_id)
+    """Return the row without the columns of ``ReportRow``: an import reads it for each release."""
+    columns = (one for one in import_source.c if one.name not in ReportRow.__annotations__)
+    statement = select(*columns).where(import_source.c.repository_id == repository_id)
     return await fetch_first(db, statement, SourceRow)
+
+
+async def get_report(db: Executor, repository_id: int) -> ReportRow | None:
+    columns = (import_source.c.unmapped_rules, import_source.c.deploy_keys)
+    statement = select(*columns).where(import_source.c.repository_id == repository_id)
+    return await fetch_first(db, statement, ReportRow)
 
 
 async def change(db: Executor, repository_id: int, **values: Any) -> None:
@@ -211,11 +223,11 @@ def counts_of(row: SourceRow) -> dict[str, Counts]:
     return msgspec.json.decode(row.counts, type=dict[str, Counts])
 
 
-def unmapped_rules_of(row: SourceRow) -> list[UnmappedRule]:
+def unmapped_rules_of(row: ReportRow) -> list[UnmappedRule]:
     return msgspec.json.decode(row.unmapped_rules, type=list[UnmappedRule])
 
 
-def deploy_keys_of(row: SourceRow) -> list[OfferedKey]:
+def deploy_keys_of(row: ReportRow) -> list[OfferedKey]:
     return msgspec.json.decode(row.deploy_keys, type=list[OfferedKey])
 
 

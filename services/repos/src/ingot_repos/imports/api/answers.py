@@ -28,7 +28,7 @@ class Migration(msgspec.Struct):
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
 
     ``unmapped_rules`` lists at most 100 protection rules. They name people who had no account here at the
-    time of the import. Rules that were not imported are first. ``deploy_keys`` lists keys of an imported
+    time of the import, at most 20 for each rule. Rules that were not imported are first. ``deploy_keys`` lists keys of an imported
     archive that the repository does not have. They give no access until an administrator adds them.
     """
 
@@ -55,7 +55,8 @@ async def present_migration(request: RepositoryRequest) -> Migration:
     async with request.db.read() as db:
         row = await import_rows.get(db, request.resource.id)
         source = await sources.get(db, request.resource.id)
-        keys = sources.deploy_keys_of(source) if source is not None else []
+        report = await sources.get_report(db, request.resource.id)
+        keys = sources.deploy_keys_of(report) if report is not None else []
         existing = await deploy_keys.fingerprints_of(db, request.resource.id) if keys else set[str]()
         conflicts = await sources.count_conflicts(db, request.resource.id) if row and row.repeat else 0
     if row is None:
@@ -80,5 +81,5 @@ async def present_migration(request: RepositoryRequest) -> Migration:
         repeat=row.repeat,
         conflicts=conflicts,
         deploy_keys=[one for one in keys if one.fingerprint not in existing],
-        unmapped_rules=sources.unmapped_rules_of(source) if source is not None else [],
+        unmapped_rules=sources.unmapped_rules_of(report) if report is not None else [],
     )

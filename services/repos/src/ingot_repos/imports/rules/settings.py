@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,6 +33,8 @@ SWITCHES: Mapping[str, str] = {
 """Columns of a repository by the names of switches in Gitea's API."""
 MOST_UNMAPPED = 100
 """Limit of rules in a report."""
+MOST_LOGINS = 20
+"""Limit of logins for each rule in a report."""
 FILE_PATTERNS = ("protected_file_patterns", "unprotected_file_patterns")
 
 
@@ -70,15 +72,10 @@ def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[Unmapp
 
     At most ``MOST_UNMAPPED``. ``people`` has accounts by lower-case logins at the source.
     """
-
-    def missing(logins: Iterable[str]) -> list[str]:
-        return sorted({_clip(name) for name in logins if name and name.lower() not in people})
-
     branches = [
-        UnmappedRule(kind="branch", pattern=one.pattern, logins=missing(chain(*one.people.values())))
-        for one in _branches(rules)
+        _unmapped("branch", one.pattern, chain(*one.people.values()), people) for one in _branches(rules)
     ]
-    tags = [UnmappedRule(kind="tag", pattern=one.pattern, logins=missing(one.people)) for one in _tags(rules)]
+    tags = [_unmapped("tag", one.pattern, one.people, people) for one in _tags(rules)]
     unmapped = [one for one in (*branches, *tags) if one.logins]
     imported = {(one.kind, one.pattern) for one in (*branches, *tags)}
     names = [
@@ -91,6 +88,15 @@ def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[Unmapp
         if pattern and (kind, pattern) not in imported
     ]
     return [*left_out, *unmapped][:MOST_UNMAPPED]
+
+
+def _unmapped(
+    kind: Literal["branch", "tag"], pattern: str, logins: Iterable[str], people: Mapping[str, int]
+) -> UnmappedRule:
+    """Return a rule with the logins that are not in ``people``, at most ``MOST_LOGINS``."""
+    missing = sorted({_clip(name) for name in logins if name and name.lower() not in people})
+    others = max(len(missing) - MOST_LOGINS, 0)
+    return UnmappedRule(kind=kind, pattern=pattern, logins=missing[:MOST_LOGINS], others=others)
 
 
 def _clip(login: str) -> str:
