@@ -101,7 +101,8 @@ class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that allows people without an account here. ``logins`` are their logins at the source.
 
     ``others`` counts such people whose logins are omitted.
-    ``is_left_out``: the rule does not come, because its pattern is not valid here. So it protects nothing.
+    ``is_left_out``: the rule is not imported, so it protects nothing. Its pattern is not valid here, or the
+    source has more rules than a repository may have here.
     """
 
     kind: Literal["branch", "tag"]
