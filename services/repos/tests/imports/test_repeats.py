@@ -545,6 +545,28 @@ async def test_a_release_deleted_while_files_come_is_reported(world, bob, source
         assert await conflicts(bob, repository_id) == reported
 
 
+async def test_a_new_release_deleted_while_its_files_come_stays_deleted(world, bob, source):  # noqa: F811
+    repository_id = await with_files(world, bob, source, "a")
+    first = source.lists["releases"][0]
+    source.lists["releases"].append(first | {"id": 602, "tag_name": "v2", "name": "two"})
+    inner = source.answer
+
+    async def delete_second(method, target, headers, writer):
+        if target.startswith("/there/files/"):
+            for one in await releases_of(bob):
+                if one["tag_name"] == "v2":
+                    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{one['id']}")
+        return await inner(method, target, headers, writer)
+
+    source.answer = delete_second
+    for reported in ([("release", "v2", ["deleted"])], []):
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        source.answer = inner
+        assert [one["tag_name"] for one in await releases_of(bob)] == ["v1"]
+        assert await conflicts(bob, repository_id) == reported
+
+
 @pytest.mark.parametrize("moment", ["before", "during"])
 async def test_a_release_deleted_at_the_source_stays(world, bob, source, moment):  # noqa: F811
     repository_id = await with_files(world, bob, source, "a")

@@ -292,7 +292,7 @@ class ForgeData:
                 try:
                     base = await self._fetch_asset(files, base, key, asset, plan, there, budget)
                 except NotFound:  # the file or the release was deleted here during the request
-                    if await self._skip_deleted(row, release):
+                    if await self._skip_deleted(row, release, base):
                         return
                     if plan.replaced is None:
                         raise RemoteFailed("refused") from None
@@ -306,15 +306,17 @@ class ForgeData:
                 conflict = ImportConflict(kind="release", name=release.tag_name, fields=fields)
                 await sources.add_conflicts(tx, row.repository_id, [conflict])
 
-    async def _skip_deleted(self, row: ReleaseRow, release: SourceRelease) -> bool:
+    async def _skip_deleted(self, row: ReleaseRow, release: SourceRelease, base: ReleaseBase) -> bool:
         """Return whether a release was deleted here. Report a deleted release as a conflict.
 
+        The base of a deleted release is saved, so no repeat adds the release again.
         Raises RemoteFailed if the import was cancelled.
         """
         await self._require_running(row.repository_id)
         async with self._db.transaction() as tx:
             if await releases.get(tx, row.repository_id, row.id) is not None:
                 return False
+            await _save_base(tx, row.repository_id, release, base)
             conflict = ImportConflict(kind="release", name=release.tag_name, fields=[DELETED])
             await sources.add_conflicts(tx, row.repository_id, [conflict])
         return True
