@@ -520,6 +520,20 @@ async def test_a_deleted_file_without_a_base_stays_deleted(world, bob, source): 
     assert await files_of(bob) == {"b.zip": FILE}
 
 
+def delete_during_files(bob, source, tag):  # noqa: F811
+    """Delete the release of a tag as soon as the import requests a file."""
+    inner = source.answer
+
+    async def delete_first(method, target, headers, writer):
+        if target.startswith("/there/files/"):
+            for one in await releases_of(bob):
+                if one["tag_name"] == tag:
+                    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{one['id']}")
+        return await inner(method, target, headers, writer)
+
+    source.answer = delete_first
+
+
 @pytest.mark.parametrize("successor", [False, True])
 async def test_a_release_deleted_while_files_come_is_reported(world, bob, source, successor):  # noqa: F811
     """Neither a new file nor one that replaces another ends the import; the next release comes."""
@@ -527,16 +541,7 @@ async def test_a_release_deleted_while_files_come_is_reported(world, bob, source
     set_files(source, version="new" if successor else "", a=OTHER_FILE if successor else FILE, b=FILE, c=FILE)
     first = source.lists["releases"][0]
     source.lists["releases"].append(first | {"id": 602, "tag_name": "v2", "name": "two"})
-    inner = source.answer
-
-    async def delete_first(method, target, headers, writer):
-        if target.startswith("/there/files/"):
-            for one in await releases_of(bob):
-                if one["tag_name"] == "v1":
-                    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{one['id']}")
-        return await inner(method, target, headers, writer)
-
-    source.answer = delete_first
+    delete_during_files(bob, source, "v1")
     for reported in ([("release", "v1", ["deleted"])], []):
         await repeat(world, bob, repository_id)
         await done(world, bob, repository_id)
@@ -550,15 +555,7 @@ async def test_a_new_release_deleted_while_its_files_come_stays_deleted(world, b
     first = source.lists["releases"][0]
     source.lists["releases"].append(first | {"id": 602, "tag_name": "v2", "name": "two"})
     inner = source.answer
-
-    async def delete_second(method, target, headers, writer):
-        if target.startswith("/there/files/"):
-            for one in await releases_of(bob):
-                if one["tag_name"] == "v2":
-                    await bob.call("DELETE", f"/api/v1/repos/bob/copy/releases/{one['id']}")
-        return await inner(method, target, headers, writer)
-
-    source.answer = delete_second
+    delete_during_files(bob, source, "v2")
     for reported in ([("release", "v2", ["deleted"])], []):
         await repeat(world, bob, repository_id)
         await done(world, bob, repository_id)
@@ -583,3 +580,19 @@ async def test_a_release_deleted_at_the_source_stays(world, bob, source, moment)
         await done(world, bob, repository_id)
         assert await files_of(bob) == {"a.zip": FILE}
         assert await conflicts(bob, repository_id) == [("release", "v1", ["gone"])]
+
+
+async def test_a_draft_that_a_weaker_token_does_not_see_is_not_reported(world, bob, source):  # noqa: F811
+    await git("tag", "V1", cwd=source.work)
+    await git("push", "-q", "origin", "V1", cwd=source.work)
+    with_releases(source)
+    first = source.lists["releases"][0] | {"tag_name": "V1", "assets": []}
+    source.lists["releases"] = [first, first | {"id": 602, "tag_name": "next", "draft": True}]
+    repository_id = await migrate(world, bob, source, releases=True)
+    await done(world, bob, repository_id)
+    assert sorted(one["draft"] for one in await releases_of(bob)) == [False, True]
+    for listed, reported in (([first], []), ([], [("release", "V1", ["gone"])])):
+        source.lists["releases"] = listed
+        await repeat(world, bob, repository_id)
+        await done(world, bob, repository_id)
+        assert await conflicts(bob, repository_id) == reported

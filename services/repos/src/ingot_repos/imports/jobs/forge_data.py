@@ -214,10 +214,12 @@ class ForgeData:
         raise SourceFailed("too-large")
 
     async def _report_missing(self, repository_id: int, tags: Collection[str]) -> None:
-        """Report releases of the last run that were deleted at the source. They stay here."""
+        """Report releases of the last run that were deleted at the source. They stay here.
+
+        Drafts are not reported: a source hides them from a token that may not write.
+        """
         async with self._db.transaction() as tx:
-            rows = [await releases.get_by_tag(tx, repository_id, tag) for tag in sorted(tags)]
-            names = [row.tag_name for row in rows if row is not None]
+            names = await releases.published_tags(tx, repository_id, tags)
             conflicts = [
                 ImportConflict(kind="release", name=name, fields=[MISSING_AT_SOURCE]) for name in names
             ]

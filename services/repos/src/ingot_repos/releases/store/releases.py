@@ -1,6 +1,6 @@
 """The table of releases, and its SQL. Releases are read together with their authors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared_pages import PreparedPage
 from ingot_chassis.db.rows import Slice, TotalRow, TypedRow, fetch_all, fetch_first
@@ -164,6 +165,21 @@ async def get_by_tag(db: Executor, repository_id: int, tag_name: str) -> Release
         release.c.repository_id == repository_id, release.c.lower_tag_name == tag_name.lower()
     )
     return await fetch_first(db, statement, ReleaseRow)
+
+
+class _TagRow(TypedRow):
+    tag_name: str
+
+
+async def published_tags(db: Executor, repository_id: int, lower_tag_names: Collection[str]) -> list[str]:
+    """Return the tags, among some in lower case, that have a release here which is not a draft."""
+    statement = select(release.c.tag_name).where(
+        release.c.repository_id == repository_id,
+        any_of(release.c.lower_tag_name, "tags"),
+        release.c.draft.is_(False),
+    )
+    rows = await fetch_all(db, statement.order_by(release.c.lower_tag_name), _TagRow, tags=[*lower_tag_names])
+    return [row.tag_name for row in rows]
 
 
 async def latest(db: Executor, repository_id: int) -> ReleaseRow | None:
