@@ -18,7 +18,7 @@ from ingot_contracts.repos.imports import ImportedFile, ImportedPerson
 from ingot_git.history.bundles import write_bundle
 from ingot_remotes.archives import archive, gitea_layout
 from ingot_remotes.archives.archive import verify
-from ingot_remotes.archives.layout import MOST_PAGE_BYTES, ArchivedKey
+from ingot_remotes.archives.layout import MOST_KEY_CHARACTERS, MOST_PAGE_BYTES, ArchivedKey, Manifest
 from ingot_remotes.interface.source import KINDS
 from ingot_repos.archives import jobs, store
 from ingot_repos.archives.jobs import TRIES
@@ -26,6 +26,7 @@ from ingot_repos.archives.rules import exports
 from ingot_repos.archives.rules.exports import LONGEST, ExportPages, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
+from ..access.test_deploy_keys import ed25519
 from ..archive_builders import ASSET, AT, COMMENT, OBJECTS, write_archive
 from ..lfs_client import FILE, download, oid_of, pointer_of, upload
 from ..world import git
@@ -696,6 +697,18 @@ async def test_deploy_keys_are_offered_and_open_nothing(world, ann, app, tmp_pat
     }
     assert (await ann.post("/repos/ann/copy/keys", offered)).status_code == 201
     assert (await ann.get("/repos/ann/copy/migration")).json()["deploy_keys"] == []
+
+
+async def test_a_deploy_key_with_a_long_comment_prevents_no_export(world, ann, app):
+    """It is stored with its type, and so it is longer than the text that was sent."""
+    sent = ed25519(7, "x" * MOST_KEY_CHARACTERS).removeprefix("ssh-ed25519 ")[:MOST_KEY_CHARACTERS]
+    for title, key in (("long", sent), ("short", KEY)):
+        added = await ann.post("/repos/ann/app/keys", {"title": title, "key": key})
+        assert added.status_code == 201, added.text
+    answer = await exported(world, ann, app["id"], objects_of(1))
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
+        manifest = msgspec.json.decode(file.read("manifest.json"), type=Manifest)
+    assert [one.title for one in manifest.deploy_keys] == ["short"]
 
 
 async def test_invalid_keys_of_a_stranger_are_not_offered(world, ann, bundle, tmp_path):  # noqa: F811

@@ -34,6 +34,8 @@ MOST_PAGE_OBJECTS = 1_000
 MOST_PAGE_BYTES = 32 * 1024 * 1024
 MOST_KEYS = 100
 """Limit of deploy keys: each is a line of a page."""
+MOST_KEY_CHARACTERS = 16_384
+"""Limit of the text of a deploy key."""
 ARCHIVED_KINDS: tuple[Kind, ...] = (*KINDS, "releases")
 _HASH = "[0-9a-f]{64}"
 _KINDS_OF_FILES = "|".join(ARCHIVED_KINDS)
@@ -66,7 +68,7 @@ class ArchivedKey(msgspec.Struct, frozen=True, kw_only=True):
     """A deploy key. ``key`` is public: one line of OpenSSH."""
 
     title: Annotated[str, msgspec.Meta(max_length=255)]
-    key: Annotated[str, msgspec.Meta(max_length=16_384)]
+    key: Annotated[str, msgspec.Meta(max_length=MOST_KEY_CHARACTERS)]
     read_only: bool = True
 
 

@@ -30,6 +30,7 @@ from ingot_remotes.archives.archive import verify
 from ingot_remotes.archives.gitea_layout import LayoutFailed, write_layout
 from ingot_remotes.archives.layout import (
     BUNDLE,
+    MOST_KEY_CHARACTERS,
     MOST_KEYS,
     PAGE_OBJECTS,
     VERSION,
@@ -261,7 +262,9 @@ class ExportJobs:
                 branch_rules=archived.branch_rules,
                 tag_rules=archived.tag_rules,
                 deploy_keys=[
-                    ArchivedKey(title=one.title, key=one.content, read_only=one.read_only) for one in keys
+                    ArchivedKey(title=one.title, key=one.content, read_only=one.read_only)
+                    for one in keys
+                    if len(one.content) <= MOST_KEY_CHARACTERS
                 ],
                 files=[],
             )
