@@ -74,13 +74,15 @@ DONE = {"status": "done", "finished_at": MOMENT, "counts": COUNTS, "repeat": 1, 
 CONFLICTS = f"{HOME.rpartition('/')[0].rpartition('/')[0]}/migrate/7/conflicts"
 
 
-async def test_deploy_keys_of_an_archive_are_added_one_by_one(pages, forge):
+async def test_deploy_keys_of_an_archive_are_added_one_by_one_and_only_read(pages, forge):
+    """Although the archive, which a stranger may have written, lets this key write."""
     key = {"title": "<ci>", "key": "ssh-ed25519 AAAA ci", "fingerprint": "SHA256:x", "read_only": False}
     forge.answers[f"{HOME}/migration"] = MIGRATION | DONE | {"repeat": 0, "deploy_keys": [key]}
     shown = await pages.get("/ann/demo/settings/migrate", ANN)
     assert "<strong>&lt;ci&gt;</strong>" in shown.text
+    assert "Write at the source" in shown.text
     await pages.submit(shown.text, "Add key", to="/settings/keys")
-    body = {"title": "<ci>", "key": "ssh-ed25519 AAAA ci", "read_only": False}
+    body = {"title": "<ci>", "key": "ssh-ed25519 AAAA ci", "read_only": True}
     assert forge.sent == [("POST", f"{HOME}/keys", body)]
 
 
