@@ -336,6 +336,9 @@ async def test_files_that_an_archive_lacks_are_named(world, ann, app, monkeypatc
     await page(ann, app["id"], ExportPage(name=name, cursor="1", following="2", left_out=files[1:]))
     shown = (await ann.get("/repos/ann/app/export")).json()["left_out_files"]
     assert shown == [msgspec.to_builtins(one) for one in files[:2]]
+    for scopes, count in ({"read:repository"}, 0), ({"read:repository", "read:issue"}, 2):
+        token = ann.but(scopes=frozenset(scopes))
+        assert len((await token.get("/repos/ann/app/export")).json()["left_out_files"]) == count
 
 
 async def test_files_and_pages_do_not_list_the_folder_again_and_again(world, ann, app, monkeypatch):

@@ -28,7 +28,8 @@ class Export(msgspec.Struct, kw_only=True):
 
     ``size`` is the size of the file in bytes. The file is deleted at ``expires_at``. ``left_out`` has the
     numbers of pull requests whose patches are too large for the layout of Gitea. ``left_out_files`` lists
-    files of issues and pull requests that are missing in the archive, at most 1,000.
+    files of issues and pull requests that are missing in the archive, at most 1,000. It is empty for a token
+    without the scope `read:issue`.
     """
 
     status: ImportState
@@ -124,7 +125,7 @@ async def _present(request: RepositoryRequest) -> Export:
         status=row.state,
         layout=row.layout,
         left_out=msgspec.json.decode(row.left_out, type=list[int]),
-        left_out_files=left_out_files_of(row),
+        left_out_files=left_out_files_of(row) if request.principal.may(ISSUES) else [],
         counts={kind: count.objects for kind, count in counts_of(row).items()},
         size=row.size,
         error=reason_text(row.reason),
