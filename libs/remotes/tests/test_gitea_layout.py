@@ -4,15 +4,19 @@ import hashlib
 import json
 import subprocess
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from ingot_git.process.command import Cancellation
+from ingot_remotes.archives import archive as archive_files
 from ingot_remotes.archives import gitea_layout
+from ingot_remotes.archives.archive import Archive
 from ingot_remotes.archives.gitea_layout import LayoutFailed, write_layout, write_verified_layout
-from ingot_remotes.archives.layout import MOST_PAGE_BYTES
+from ingot_remotes.archives.layout import BUNDLE, MOST_PAGE_BYTES
 
 AT, LATER = "2020-01-02T03:04:05Z", "2020-01-05T03:04:05Z"
 TIMES = {"created_at": AT, "updated_at": LATER}
@@ -205,6 +209,26 @@ def test_no_name_of_the_archive_becomes_a_path(archive: Path, tmp_path: Path) ->
     assert (asset["name"], asset["download_url"]) == ("../../evil", "release_assets/1/1")
     assert (folder / asset["download_url"]).read_bytes() == b"bytes"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.bundle", "demo.zip", "layout", "work"]
+
+
+def test_a_cancelled_layout_copies_no_more_of_a_bundle(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_files, "CHUNK", 10)
+    stop, copied, chunks = Cancellation(), list[bytes](), Archive.chunks
+
+    def cancel_first(self: Archive, path: str) -> Iterator[bytes]:
+        for chunk in chunks(self, path):
+            if path == BUNDLE:
+                copied.append(chunk)
+                stop.cancel()
+            yield chunk
+
+    monkeypatch.setattr(Archive, "chunks", cancel_first)
+    with pytest.raises(LayoutFailed):
+        write_layout(archive, tmp_path / "layout", stop=stop)
+    assert len(copied) == 1
+    assert not (tmp_path / "layout").exists()
 
 
 def encrypt(path: Path) -> None:

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -119,11 +119,17 @@ class Archive:
             # The readline of the ZIP module returns more than its limit.
             require_bundle(io.BufferedReader(file), path)  # type: ignore[arg-type]
 
-    def copy_bundle(self, path: str, target: Path) -> None:
-        """Check a bundle, and copy it to ``target``, so git can read it."""
+    def copy_bundle(
+        self, path: str, target: Path, *, require_needed: Callable[[], object] = lambda: None
+    ) -> None:
+        """Check a bundle, and copy it to ``target``, so git can read it.
+
+        ``require_needed`` is called for each chunk. An error that it raises ends the copy.
+        """
         self.require_bundle(path)
         with target.open("wb") as file:
             for chunk in self.chunks(path):
+                require_needed()
                 file.write(chunk)
 
     def size(self, path: str) -> int:

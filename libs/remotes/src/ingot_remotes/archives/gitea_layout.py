@@ -199,7 +199,7 @@ def _write_git(archive: _Archive, folder: Path) -> None:
             continue
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             unpacked = Path(scratch, "bundle")
-            archive.file.copy_bundle(bundle, unpacked)
+            archive.file.copy_bundle(bundle, unpacked, require_needed=archive.require_needed)
             options = ("--quiet", "--no-auto-maintenance", "--no-write-fetch-head")
             _git(GitArgs("fetch", options, (str(unpacked), "+refs/*:refs/*")), path, archive.stop)
     (folder / "git" / "pulls").mkdir()
