@@ -28,8 +28,9 @@ class Migration(msgspec.Struct):
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
 
     ``unmapped_rules`` lists at most 100 protection rules. They name people who had no account here at the
-    time of the import, at most 20 for each rule. Rules that were not imported are first. ``deploy_keys`` lists keys of an imported
-    archive that the repository does not have. They give no access until an administrator adds them.
+    time of the import, at most 20 for each rule. Rules that were not imported are first. ``deploy_keys``
+    lists keys of an imported archive that the repository does not have. They give no access until an
+    administrator adds them.
     """
 
     id: int
