@@ -30,7 +30,10 @@ EXCERPTS = {
             ("/repos/issues/search", "issues"),
         )
     },
-    "/ann/demo/compare/main...topic": {f"{HOME}/branches": '<input id="head"'},
+    "/ann/demo/compare/main...topic": {
+        f"{HOME}/branches": '<input id="head"',
+        f"{HOME}/teams": "The first 50 teams are offered.",
+    },
     **{
         f"/ann/demo/pulls/1{tab}": {f"{HOME}/pulls/1/comments": "The oldest comments on lines are not shown"}
         for tab in ("", "/files")

@@ -3,6 +3,7 @@
 from asyncio import gather
 from typing import Any
 
+from ingot_web.clients.forge import ListPage
 from ingot_web.forms.rules.fields import Form, whole_number
 from ingot_web.repositories.api.frames import RepositoryFrame
 
@@ -11,7 +12,7 @@ async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
     """Return the caller's choices for a new issue or pull request. Needs ``load``.
 
     Only writers get labels, milestones and assignees. Only signed-in callers get reviewers and names of
-    teams, and only for pull requests.
+    teams, and only for pull requests. ``has_more_teams``: not all teams are offered.
     """
     signed_in = frame.request.principal.signed_in
     writes = signed_in and frame.writes(unit)
@@ -25,14 +26,15 @@ async def offered_choices(frame: RepositoryFrame, unit: str) -> dict[str, Any]:
     return {
         **choices,
         "is_writer": writes,
-        "people": people,
-        "reviewers": reviewers,
-        "teams": [one["name"] for one in teams],
+        "people": people.rows,
+        "reviewers": reviewers.rows,
+        "teams": [one["name"] for one in teams.rows],
+        "has_more_teams": teams.total > len(teams.rows),
     }
 
 
-async def _listed(frame: RepositoryFrame, name: str, *, may_choose: bool) -> list[Any]:
-    return (await frame.forge.listing_if_there("repos", frame.api(name))).rows if may_choose else []
+async def _listed(frame: RepositoryFrame, name: str, *, may_choose: bool) -> ListPage:
+    return await frame.forge.listing_if_there("repos", frame.api(name)) if may_choose else ListPage([], 0)
 
 
 async def _no_choices() -> dict[str, Any]:
