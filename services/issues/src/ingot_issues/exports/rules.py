@@ -164,7 +164,7 @@ async def _read_numbered(
     after = cursor.after
     if kind == "times":
         times = await store.list_times(db, repository_id, after, PAGE_OBJECTS)
-        people = await _absent_people(db, {row.issue_id for row in times if row.account_id == GHOST_ID})
+        people = await _absent_people_of(db, Role.TIME, times)
         return [_time(row, people) for row in times], [(row.id, 0) for row in times]
     pairs = await store.list_dependencies(db, repository_id, after, cursor.after_blocker, PAGE_OBJECTS)
     objects = [ImportedDependency(number=row.number, blocker=row.blocker) for row in pairs]
@@ -251,6 +251,17 @@ class _Request(msgspec.Struct):
 
 async def _absent_people(db: Executor, issue_ids: Collection[int]) -> _AbsentPeople:
     return _AbsentPeople(await store.placeholders_of(db, issue_ids) if issue_ids else ())
+
+
+async def _absent_people_of(
+    db: Executor, role: Role, rows: Sequence[ReactionRow | store.TimeRow]
+) -> _AbsentPeople:
+    """Return the people of reactions or times. An issue may have many more of them than a page."""
+    absent = [row for row in rows if row.account_id == GHOST_ID]
+    if not absent:
+        return _AbsentPeople(())
+    issue_ids = {row.issue_id for row in absent}
+    return _AbsentPeople(await store.placeholders_of_rows(db, role, issue_ids, [row.id for row in absent]))
 
 
 def _author(row: AuthoredRow) -> ImportedPerson:
@@ -341,9 +352,7 @@ async def _comments(
     """Return comments, and add their files to ``attachments``."""
     ids = [row.id for row in rows]
     rows_of_reactions = await store.reactions_to_comments(db, ids)
-    people = await _absent_people(
-        db, {one.issue_id for one in rows_of_reactions if one.account_id == GHOST_ID}
-    )
+    people = await _absent_people_of(db, Role.REACTION, rows_of_reactions)
     reactions = _grouped((one.comment_id or 0, _reaction(one, people)) for one in rows_of_reactions)
     attached = await store.files_of_comments(db, ids)
     attachments |= {one.uuid: one for one in attached}

@@ -10,7 +10,7 @@ from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import TypedRow, fetch_all
 from ingot_issues.attachments.store import attachment
 from ingot_issues.dependencies.store import dependency
-from ingot_issues.imports.store.placeholders import PlaceholderRow, placeholder
+from ingot_issues.imports.store.placeholders import PlaceholderRow, Role, placeholder
 from ingot_issues.issues.store.assignees import assignee
 from ingot_issues.labels.store.repository import LabelRow
 from ingot_issues.labels.store.tables import issue_label, label
@@ -344,6 +344,19 @@ async def placeholders_of(db: Executor, issue_ids: Collection[int]) -> Sequence[
     columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
     statement = select(*columns).where(any_of(placeholder.c.issue_id, "ids"))
     return await fetch_all(db, statement.order_by(placeholder.c.id), PlaceholderRow, ids=list(issue_ids))
+
+
+async def placeholders_of_rows(
+    db: Executor, role: Role, issue_ids: Collection[int], row_ids: Collection[int]
+) -> Sequence[PlaceholderRow]:
+    """Return the placeholders of rows on issues, for example of reactions: one page of many."""
+    columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
+    statement = select(*columns).where(
+        any_of(placeholder.c.issue_id, "ids"),
+        placeholder.c.role == role,
+        any_of(placeholder.c.row_id, "rows"),
+    )
+    return await fetch_all(db, statement, PlaceholderRow, ids=list(issue_ids), rows=list(row_ids))
 
 
 async def reviews_of(db: Executor, issue_ids: Collection[int]) -> Sequence[ReviewRow]:
