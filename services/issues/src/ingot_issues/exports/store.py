@@ -204,6 +204,9 @@ _COMMENTS = select(
     comment.c.updated_at,
 ).join(issue, issue.c.id == comment.c.issue_id)
 _IS_TEXT = comment.c.kind == CommentKind.COMMENT
+_PLACEHOLDERS = select(*[placeholder.c[name] for name in PlaceholderRow.__annotations__]).where(
+    any_of(placeholder.c.issue_id, "ids")
+)
 
 
 async def list_labels(
@@ -341,21 +344,14 @@ def _files() -> Select[tuple[object, ...]]:
 
 async def placeholders_of(db: Executor, issue_ids: Collection[int]) -> Sequence[PlaceholderRow]:
     """Return the placeholders on issues: actions of people without an account here."""
-    columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
-    statement = select(*columns).where(any_of(placeholder.c.issue_id, "ids"))
-    return await fetch_all(db, statement.order_by(placeholder.c.id), PlaceholderRow, ids=list(issue_ids))
+    return await fetch_all(db, _PLACEHOLDERS.order_by(placeholder.c.id), PlaceholderRow, ids=list(issue_ids))
 
 
 async def placeholders_of_rows(
     db: Executor, role: Role, issue_ids: Collection[int], row_ids: Collection[int]
 ) -> Sequence[PlaceholderRow]:
     """Return the placeholders of rows on issues, for example of reactions: one page of many."""
-    columns = [placeholder.c[name] for name in PlaceholderRow.__annotations__]
-    statement = select(*columns).where(
-        any_of(placeholder.c.issue_id, "ids"),
-        placeholder.c.role == role,
-        any_of(placeholder.c.row_id, "rows"),
-    )
+    statement = _PLACEHOLDERS.where(placeholder.c.role == role, any_of(placeholder.c.row_id, "rows"))
     return await fetch_all(db, statement, PlaceholderRow, ids=list(issue_ids), rows=list(row_ids))
 
 
