@@ -24,7 +24,7 @@ async def complete(work: Coroutine[Any, Any, _T], shorten: Callable[[], Awaitabl
             with contextlib.suppress(asyncio.CancelledError):  # a caller may be cancelled again and again
                 if shorten is not None:
                     await shorten()
-                await asyncio.wait([task], timeout=SHORTEN_SECONDS)
+                await asyncio.wait([task], timeout=SHORTEN_SECONDS if shorten is not None else None)
         if not task.cancelled():
             task.exception()  # read, so it is not logged as lost
         raise
