@@ -48,6 +48,7 @@ async def test_the_state_is_that_of_the_head(world):
 
 async def test_a_closed_pull_request_is_left_out(world):
     id_ = await propose(world, "failure")
+    assert await states(world, id_) == {str(id_): "failure"}
     await world.call("PATCH", "/issues/1", {"state": "closed"})
     assert await states(world, id_) == {}
 

@@ -166,4 +166,5 @@ async def test_no_token_is_readable_in_the_database(world, server):
     await process(world, server).get()
     async with world.db.read() as db:
         (row,) = (await db.execute(select(store.refresh_token))).all()
+    assert row.sealed_token
     assert not [text for text in ("first", "refresh-1") if text in repr(tuple(row))]
