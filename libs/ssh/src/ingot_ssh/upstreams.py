@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from urllib.parse import unquote
 
 from ingot_chassis.peers.asgi import AsgiApp, http_scope
+from ingot_wire.client import read_rest
 from ingot_wire.client_connection import Body
 from ingot_wire.framing import Headers
 
@@ -93,11 +94,7 @@ class AppAnswer:
 
     async def read(self) -> bytes:
         """Return the rest of the body."""
-        parts, more = [], True
-        while more:
-            part, more = await self.read_part()
-            parts.append(part)
-        return b"".join(parts)
+        return await read_rest(self.read_part)
 
     async def __aenter__(self) -> Self:
         return self

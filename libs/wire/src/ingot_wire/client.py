@@ -8,7 +8,7 @@ bytes that are sent.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Self
 from urllib.parse import quote_from_bytes, urlsplit
 
@@ -75,11 +75,7 @@ class Response:
 
     async def read(self) -> bytes:
         """Return the rest of the body. Raises the errors of ``read_part``."""
-        parts, more = [], True
-        while more:
-            part, more = await self.read_part()
-            parts.append(part)
-        return b"".join(parts)
+        return await read_rest(self.read_part)
 
     async def __aenter__(self) -> Self:
         return self
@@ -88,6 +84,15 @@ class Response:
         connection, self._current = self._current, None
         if connection is not None:
             self._release(connection)
+
+
+async def read_rest(read_part: Callable[[], Awaitable[tuple[bytes, bool]]]) -> bytes:
+    """Return the rest of a body that is read in parts. Raises the errors of ``read_part``."""
+    parts, more = [], True
+    while more:
+        part, more = await read_part()
+        parts.append(part)
+    return b"".join(parts)
 
 
 class Origin:
