@@ -29,6 +29,7 @@ async def blame(request: WebRequest) -> Response[Any]:
         tab="code",
         title=f"Blame of {ref.path}",
         ref=ref,
+        commits=answer["commits"] if answer else [],
         groups=groups,
         omitted=omitted,
         refusal=refusal,
@@ -48,14 +49,13 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
 async def _groups(
     frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return runs of lines with commit, numbers and highlighted lines, and the number of omitted lines."""
+    """Return runs of lines with the commit's id, numbers and highlighted lines, and the number of omitted lines."""
     _, content = await file_in_git(frame, ref, ref.path)
     text, omitted = first_lines(content.decode("utf-8", "replace"))
     lines = await to_thread(highlight, name, text)
-    commits = {commit["sha"]: commit for commit in blamed["commits"]}
     groups = [
         {
-            "commit": commits[run["sha"]],
+            "sha": run["sha"],
             "lines": list(enumerate(lines[run["first"] - 1 : run["first"] - 1 + run["count"]], run["first"])),
         }
         for run in blamed["lines"]
