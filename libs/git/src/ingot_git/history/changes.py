@@ -4,22 +4,23 @@ Trees are compared folder by folder. So memory is bounded for a commit with a mi
 bounded for a commit whose few objects describe billions of paths.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pygit2
 
 from ingot_git.history.commits import Clip, CommitInfo, describe, find_commit
+from ingot_git.refs.trees import WHOLE_ENTRY, split_entry
 
 LONGEST_PATH = 4096
 """Bytes. No file system allows a longer path."""
 _SMALLEST_ENTRY = 24
-_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_MOST_FOLDERS = 6
+"""Folders that are kept for the next comparison."""
 _KIND, _FOLDER, _FILE, _EXECUTABLE = 0o170000, 0o040000, 0o100000, 0o100
 
-_Entries = set[tuple[bytes, bytes, bytes]]
-"""Mode, name and id of the entries of a folder, as in the tree."""
+_Entries = frozenset[bytes]
+"""The entries of a folder as they are written in the tree."""
 
 
 class ReadBudget:
@@ -56,6 +57,33 @@ class ReadBudget:
         return True
 
 
+class FolderReader:
+    """Reads the entries of folders. The last few are kept: a parent is compared with its own parent next."""
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._odb = repo.odb
+        self._folders: dict[pygit2.Oid, _Entries] = {}
+
+    def entries(self, oid: pygit2.Oid | None, budget: ReadBudget) -> _Entries | None:
+        """Return the entries of a folder; None if the budget is used up, or the folder is missing."""
+        if oid is None:
+            return frozenset()
+        entries = self._folders.get(oid)
+        if entries is None:
+            try:
+                if self._odb.read_header(oid)[1] > budget.entries * _SMALLEST_ENTRY:
+                    budget.entries = 0
+                    return None
+                entries = frozenset(WHOLE_ENTRY.findall(self._odb.read(oid)[1]))
+            except KeyError:
+                return None
+            if len(self._folders) == _MOST_FOLDERS:
+                del self._folders[next(iter(self._folders))]
+            self._folders[oid] = entries
+        budget.entries -= max(1, len(entries))
+        return entries
+
+
 @dataclass(frozen=True, slots=True)
 class CommitChanges:
     """A commit with the files that differ from its first parent. A rename is a removal and an addition.
@@ -78,13 +106,14 @@ def changes_of(
     Only one commit with complete texts is in memory at a time. Raises ObjectNotFound.
     """
     commits: list[CommitChanges] = []
+    folders = FolderReader(repo)
     for oid in oids:
         if budget.is_spent:
             break
         commit = find_commit(repo, oid)
         info = clip(describe(commit))
         budget.count_commit(info)
-        commits.append(_with_changes(repo, commit, info, budget))
+        commits.append(_with_changes(repo, commit, info, _TreeComparison(folders, budget)))
     return commits
 
 
@@ -95,27 +124,27 @@ def changed_paths(
 
     Return None if there are more paths or folder entries than ``budget`` allows.
     """
-    comparison = _TreeComparison(repo, budget)
+    comparison = _TreeComparison(FolderReader(repo), budget)
     comparison.run(before, after)
     return None if comparison.omitted else [*comparison.added, *comparison.modified, *comparison.removed]
 
 
-def changed_entries(repo: pygit2.Repository, info: CommitInfo, most: int) -> int:
+def changed_entries(repo: pygit2.Repository, info: CommitInfo, most: int, folders: FolderReader) -> int:
     """Return the number of folder entries that a comparison of a commit with its first parent reads.
 
-    Counting stops at ``most``.
+    Counting stops at ``most``. ``folders`` is shared by the commits of a list.
     """
     before, after = None, find_commit(repo, info.oid).tree_id
     if info.parents:
         parent: object = repo.get(info.parents[0])
         before = parent.tree_id if isinstance(parent, pygit2.Commit) else None
     budget = ReadBudget(len, texts=1, paths=0, entries=most)
-    _TreeComparison(repo, budget).run(before, after)
+    _TreeComparison(folders, budget).run(before, after)
     return most - budget.entries
 
 
 def _with_changes(
-    repo: pygit2.Repository, commit: pygit2.Commit, info: CommitInfo, budget: ReadBudget
+    repo: pygit2.Repository, commit: pygit2.Commit, info: CommitInfo, comparison: "_TreeComparison"
 ) -> CommitChanges:
     before = None
     if commit.parent_ids:
@@ -124,7 +153,6 @@ def _with_changes(
             # A shallow push may omit the parent; then no files are listed.
             return CommitChanges(info, (), (), (), 0)
         before = parent.tree_id
-    comparison = _TreeComparison(repo, budget)
     comparison.run(before, commit.tree_id)
     return CommitChanges(
         commit=info,
@@ -138,8 +166,8 @@ def _with_changes(
 class _TreeComparison:
     """The files that differ between two trees."""
 
-    def __init__(self, repo: pygit2.Repository, budget: ReadBudget) -> None:
-        self._repo, self._budget = repo, budget
+    def __init__(self, folders: FolderReader, budget: ReadBudget) -> None:
+        self._folders, self._budget = folders, budget
         self.added: list[str] = []
         self.modified: list[str] = []
         self.removed: list[str] = []
@@ -153,7 +181,8 @@ class _TreeComparison:
         self._pending.append((b"", b"", before, after))
         while self._pending:
             parent, name, old, new = self._pending.pop()
-            old_entries, new_entries = self._read(old), self._read(new)
+            old_entries = self._folders.entries(old, self._budget)
+            new_entries = self._folders.entries(new, self._budget)
             if old_entries is None or new_entries is None:
                 self.omitted += 1
                 if self._budget.entries <= 0:
@@ -188,26 +217,11 @@ class _TreeComparison:
                 return
         self.omitted += 1
 
-    def _read(self, oid: pygit2.Oid | None) -> _Entries | None:
-        """Return the entries of a folder; None if the budget is used up, or the folder is missing."""
-        if oid is None:
-            return set()
-        try:
-            if self._repo.odb.read_header(oid)[1] > self._budget.entries * _SMALLEST_ENTRY:
-                self._budget.entries = 0
-                return None
-            data = self._repo.odb.read(oid)[1]
-        except KeyError:
-            return None
-        entries = set(_ENTRY.findall(data))
-        self._budget.entries -= max(1, len(entries))
-        return entries
-
 
 def _by_name(entries: _Entries) -> dict[bytes, tuple[int, bytes]]:
     """Return mode and id of each entry by name, without permissions. Names of folders end with a slash."""
     by_name: dict[bytes, tuple[int, bytes]] = {}
-    for octal, name, oid in entries:
+    for octal, name, oid in map(split_entry, entries):
         mode = int(octal, 8)
         if mode & _KIND == _FOLDER:
             by_name[name + b"/"] = (_FOLDER, oid)

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 import pygit2
 
-from ingot_git.history.changes import changed_entries
+from ingot_git.history.changes import FolderReader, changed_entries
 from ingot_git.history.commits import CommitInfo
 from ingot_git.process.command import MIB, GitArgs, git_async
 from ingot_git.process.cpu_time import READ
@@ -66,12 +66,12 @@ def readable(
     them.
     """
     few, many = [], []
-    entries = _MOST_ENTRIES_OF_ALL
+    entries, folders = _MOST_ENTRIES_OF_ALL, FolderReader(repo)
     for info in commits:
         if entries <= 0:
             break
         most = min(entries, MOST_ENTRIES)
-        read = changed_entries(repo, info, most)
+        read = changed_entries(repo, info, most, folders)
         entries -= read
         if read < most:
             few.append(info)

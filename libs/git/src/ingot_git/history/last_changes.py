@@ -12,7 +12,7 @@ import pygit2
 from ingot_git.history.commits import find_commit
 from ingot_git.history.path_commits import path_commits
 from ingot_git.process.errors import ObjectNotFound
-from ingot_git.refs.trees import FOLDER, entry_at, mode_of, written_entries
+from ingot_git.refs.trees import FOLDER, WHOLE_ENTRY, entry_at, mode_of, split_entry
 from ingot_git.storage.read_cache import SharedCache
 
 MOST_COMMITS = 5_000
@@ -20,8 +20,8 @@ MOST_ENTRIES = 200_000
 _NOT_FOUND = ""
 """Cached for a name whose last change the walk did not find."""
 
-_Entries = frozenset[tuple[bytes, bytes, bytes]]
-"""Mode, name and id in the raw form of the tree. Comparing sets is much faster than single names."""
+_Entries = frozenset[bytes]
+"""Entries of a tree as they are written. Comparing sets is much faster than single names."""
 
 
 def last_changes(
@@ -65,7 +65,7 @@ class _Walk:
 
     def run(self, start: str, names: Collection[str]) -> None:
         tip = find_commit(self._repo, start)
-        self._push(tip, {name.encode() for name in names} & {name for _, name, _ in self._entries(tip)[1]})
+        self._push(tip, {name.encode() for name in names} & set(map(_name, self._entries(tip)[1])))
         for _ in range(MOST_COMMITS):
             if not self._order or self._entries_left <= 0:
                 return
@@ -114,13 +114,25 @@ class _Walk:
         if tree not in self._folders:
             if len(self._folders) > 2:
                 self._folders.pop(next(iter(self._folders)))
-            entries = frozenset(written_entries(self._repo, tree))
+            entries = frozenset(WHOLE_ENTRY.findall(self._data(tree)))
             self._entries_left -= len(entries)
             self._folders[tree] = (tree, entries)
         return self._folders[tree]
 
+    def _data(self, tree: str) -> bytes:
+        """Return the text of a tree; empty if it is missing."""
+        try:
+            return self._repo.odb.read(tree)[1]
+        except KeyError:
+            return b""
+
+
+def _name(entry: bytes) -> bytes:
+    return split_entry(entry)[1]
+
 
 def _changed_names(entries: _Entries, before: _Entries) -> set[bytes]:
     """Return the names of entries that are missing or different in ``before``."""
-    earlier = {name: (mode_of(mode), oid) for mode, name, oid in before - entries}
-    return {name for mode, name, oid in entries - before if earlier.get(name) != (mode_of(mode), oid)}
+    earlier = {name: (mode_of(mode), oid) for mode, name, oid in map(split_entry, before - entries)}
+    changed = map(split_entry, entries - before)
+    return {name for mode, name, oid in changed if earlier.get(name) != (mode_of(mode), oid)}

@@ -4,6 +4,7 @@ Pushers choose the bytes of names. The API shows bytes that are not UTF-8 as rep
 a request is text, so such an entry is listed but cannot be requested.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -26,6 +27,8 @@ IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ ignores in file names."""
 ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 """Mode, name and id of an entry in their raw form."""
+WHOLE_ENTRY = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)
+"""An entry as it is written. See `split_entry`."""
 _SMALLEST_ENTRY = 24
 _KINDS: dict[int, EntryKind] = {FOLDER: "dir", LINK: "symlink", SUBMODULE: "submodule"}
 
@@ -88,17 +91,16 @@ def raw_entries(repo: pygit2.Repository, tree: str | bytes) -> Iterator[tuple[in
 
     A missing tree has no entries.
     """
-    for mode, name, id_ in written_entries(repo, tree):
-        yield mode_of(mode), name, id_
-
-
-def written_entries(repo: pygit2.Repository, tree: str | bytes) -> list[tuple[bytes, bytes, bytes]]:
-    """Return `raw_entries` with the modes in their raw form; see `mode_of`."""
     oid = pygit2.Oid(raw=tree) if isinstance(tree, bytes) else tree
-    try:
-        return ENTRY.findall(repo.odb.read(oid)[1])
-    except KeyError:
-        return []
+    with contextlib.suppress(KeyError):
+        for mode, name, id_ in ENTRY.findall(repo.odb.read(oid)[1]):
+            yield mode_of(mode), name, id_
+
+
+def split_entry(entry: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return mode, name and id of an entry, as they are written; see `mode_of`."""
+    mode, _, rest = entry.partition(b" ")
+    return mode, rest[:-21], rest[-20:]
 
 
 def list_folder(repo: pygit2.Repository, tree: str, folder: str, *, most: int) -> list[Entry]:
