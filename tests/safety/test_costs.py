@@ -67,6 +67,8 @@ REQUESTS = [
     Request("bundle", "400 commits", "GET", f"{REPOSITORY}/archive/folder.bundle"),
     Request("blame", "10,000 lines of 120 commits", "GET", f"{REPOSITORY}/blame/lines.txt?ref=blamed"),
     Request("page of a blame", "the same file", "GET", "ann/worst/blame/branch/blamed/lines.txt"),
+    Request("page of a blame", "10,000 lines, each of another commit than the next", "GET",
+            "ann/worst/blame/branch/striped/lines.txt"),
     Request("diff of a commit", "8 files of 60,000 lines that are alike", "GET",
             f"{REPOSITORY}/git/commits/alike.diff"),
     Request("page of a commit", "the same files", "GET", "ann/worst/commit/{alike}"),
@@ -153,7 +155,12 @@ class Server:
         self._git("fast-import", "--quiet", text=b"".join(worst_repository.stream()))
         self._git("push", "-q", f"{address}ann/worst.git", "refs/*:refs/*")
         self._fork(f"{address}ann/worst.git")
-        for path in ("ann/files", "ann/worst/commits/branch/settings", f"{REPOSITORY}/archive/settings.zip"):
+        for path in (
+            "ann/files",
+            "ann/files/blame/branch/main/README.md",
+            "ann/worst/commits/branch/settings",
+            f"{REPOSITORY}/archive/settings.zip",
+        ):
             self._client.get(path)  # the first request of a process loads modules
         self._idle = self._wait_until_idle()
 
@@ -231,8 +238,10 @@ def row(request: Request, seconds: str) -> str:
 def test_no_request_takes_more_cpu_time_than_its_bound(server):
     costs = []
     for request in REQUESTS:
-        machine = max(reference() / REFERENCE_SECONDS, 1.0)
+        before = reference()
         seconds, status = server.cost(request)
+        # Another guest of the machine may have begun in between.
+        machine = max(before / REFERENCE_SECONDS, reference() / REFERENCE_SECONDS, 1.0)
         assert status < 500, (request.kind, request.worst, status)
         costs.append((request, seconds, machine))
         print(f"{request.kind}, {request.worst}: {status}, {seconds:.2f} CPU s", flush=True)

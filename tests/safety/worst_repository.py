@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ingot_contracts.testing.worst_markdown import FOOTNOTES
 
 FILES, PATTERNS = 20_000, 5_000
-LINES, BLAMED_COMMITS = 10_000, 120
+LINES, BLAMED_COMMITS, STRIPES = 10_000, 120, 10
 DEEP = 100
 SEARCHED, SEARCHED_BYTES = 40, 500_000
 ENTRIES, CHANGES = 10_000, 400
@@ -23,6 +23,7 @@ def stream(seed: int = 1) -> Iterator[bytes]:
     yield from _patterns()
     yield from _stars()
     yield from _blamed(chance)
+    yield from _striped()
     yield from _rewritten()
     yield from _alike(chance)
     yield from _renamed(chance)
@@ -77,6 +78,14 @@ def _blamed(chance: random.Random) -> Iterator[bytes]:
         yield _commit(
             "blamed", [_inline("lines.txt", text)], message=f"change {number}", at=1_600_000_000 + number
         )
+
+
+def _striped() -> Iterator[bytes]:
+    """A long file in which each line is from another commit than the next."""
+    lines = [f"{number}\n" for number in range(LINES)]
+    for stripe in range(STRIPES):
+        lines[stripe::STRIPES] = [f"{stripe} {line}" for line in lines[stripe::STRIPES]]
+        yield _commit("striped", [_inline("lines.txt", "".join(lines))], message=f"stripe {stripe}")
 
 
 def _rewritten() -> Iterator[bytes]:
