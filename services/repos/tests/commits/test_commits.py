@@ -1,5 +1,8 @@
 """Commits by the API: lists with filters, single ones, and their texts."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 from pygit2.enums import FileMode
 
@@ -210,6 +213,23 @@ async def test_what_changed_a_path_is_found_by_git_where_the_history_is_long(
     listed = history_page(repo, tip, only_rare, offset=1, limit=1, totals=SharedCache(), clip=whole)
     assert [info.message for info in listed.commits] == ["x\n"]
     assert (listed.total, listed.more, len(list(git_log))) == (2, False, 1)
+
+
+async def test_a_history_of_a_path_ends_at_a_limit_of_cpu_time(world, ann, app, monkeypatch):
+    repo, tip = opened(world, app["id"]), app["third"]
+    for number in range(4):
+        tip = commit(repo, {"often": b"%d" % number, "rare": b""}, [tip])
+    set_branches(repo, master=tip)
+    clock = SimpleNamespace(thread_time=itertools.count().__next__)
+    monkeypatch.setattr("ingot_git.history.history.time", clock)
+    monkeypatch.setattr("ingot_git.history.history.WALK_SECONDS", 5)
+
+    filled = await ann.get(f"{L}?path=often&limit=2")
+    assert (len(shas(filled)), filled.headers["x-total-count"]) == (2, "4")
+    refused = await ann.get(f"{L}?path=rare&limit=2")
+    assert (refused.status_code, refused.json()["message"]) == (
+        413, "the history of this path is too long for one response"
+    )  # fmt: skip
 
 
 async def test_one_commit_by_branch_tag_or_id(ann, app):

@@ -5,6 +5,8 @@ history ``more`` is True, and ``total`` is a lower bound.
 """
 
 import heapq
+import math
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
@@ -15,7 +17,7 @@ from ingot_git.history.named_refs import commit_of_id, named_ref
 from ingot_git.history.path_commits import count_commits, listed_commits, path_commits
 from ingot_git.history.reachability import only_in
 from ingot_git.history.signatures import CommitSignature, commit_signatures
-from ingot_git.process.errors import ObjectNotFound
+from ingot_git.process.errors import GitTooExpensive, ObjectNotFound
 from ingot_git.refs.trees import entry_at, split_path
 from ingot_git.storage.read_cache import ReadCache, SharedCache
 
@@ -28,6 +30,8 @@ WALKED = 500
 
 git uses the commit-graph, which has parents and changed paths of most commits.
 """
+WALK_SECONDS = 0.5
+"""CPU time for a history of a path, besides that of git. Folders may have many entries, and each is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ def named_history(
     Raises:
         RefNotFound: one of the names is unknown.
         ObjectNotFound: the path is invalid.
+        GitTooExpensive: see `history_page`.
     """
     start = named_ref(repo, name).commit
     split_path(history_filter.path)
@@ -124,6 +129,7 @@ def history_page(
 
     Raises:
         ObjectNotFound: one of the ids is not a commit.
+        GitTooExpensive: the history of a path is too long, or its folders are too large.
     """
     tip = find_commit(repo, start)
     for oid in history_filter.hidden:
@@ -150,14 +156,18 @@ def _filtered_page(
     page: list[CommitInfo] = []
     count, end = 0, offset + limit
     uncounted = False
+    latest = time.thread_time() + (WALK_SECONDS if history_filter.path else math.inf)
     for steps, commit in enumerate(_walk(repo, tip, history_filter)):
         if steps == walked and (every := _listed_by_git(repo, start, history_filter)) is not None:
             totals.put((start, history_filter), len(every))
             listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[offset:end])
             return HistoryPage(listed, len(every), len(every) > end)
-        if count >= end and (total is not None or steps >= counted):
+        is_late = time.thread_time() > latest
+        if count >= end and (total is not None or steps >= counted or is_late):
             uncounted = total is None
             break
+        if is_late:
+            raise GitTooExpensive
         if steps >= LONGEST_WALK:
             break
         if commit is not None and _is_listed(commit, history_filter):

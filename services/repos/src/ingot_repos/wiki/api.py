@@ -7,13 +7,13 @@ import msgspec
 from litestar import Response, delete, get, patch, post
 from msgspec import UNSET, UnsetType
 
-from ingot_chassis.errors import BadRequest, Invalid, NotFound
+from ingot_chassis.errors import BadRequest, Invalid, NotFound, TooLarge
 from ingot_contracts.limits import Name, Text
 from ingot_git.history import wiki_pages
 from ingot_git.history.commits import CommitInfo, whole
 from ingot_git.history.file_contents import blob_at
 from ingot_git.history.wiki_pages import PageFile
-from ingot_git.process.errors import ObjectNotFound, RefNotFound, RepositoryNotFound
+from ingot_git.process.errors import GitTooExpensive, ObjectNotFound, RefNotFound, RepositoryNotFound
 from ingot_git.storage.read_cache import ReadCache
 from ingot_repos.access.api.request import RepositoryRequest
 from ingot_repos.access.api.wikis import in_wiki
@@ -212,6 +212,8 @@ async def list_revisions(
         )
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
+    except GitTooExpensive as error:
+        raise TooLarge("the history of this page is too long for one response") from error
     if history is None:
         raise NotFound("there is no such page")
     commits = [_commit(info) for info in history.commits]

@@ -22,6 +22,7 @@ from ingot_git.history.signatures import CommitSignature
 from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
+    GitTooExpensive,
     ObjectNotFound,
     OutputTooLarge,
     RefNotFound,
@@ -119,7 +120,7 @@ async def list_commits(
 
     With `path`, list only commits that change it. `not` names a branch, tag or commit whose history is
     excluded. `author` is a part of the author's name or address. Long texts are shortened. Answers 409 if the
-    repository is empty, and 404 if no commit changed `path`.
+    repository is empty, and 404 if no commit changed `path`. Answers 413 if the history of `path` is too long.
     """
     repository, page = request.resource, request.page()
     history_filter = HistoryFilter(
@@ -142,6 +143,8 @@ async def list_commits(
         )
     except (RefNotFound, ObjectNotFound, RepositoryNotFound):
         raise NotFound from None
+    except GitTooExpensive as error:
+        raise TooLarge("the history of this path is too long for one response") from error
     if path and not author and not listed.total:
         raise NotFound("no commit changed that path")
     parts = CommitParts.of(stat, files, verification)

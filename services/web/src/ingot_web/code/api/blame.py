@@ -49,7 +49,7 @@ async def _answer(frame: RepositoryFrame, ref: NamedRef, path: list[str]) -> tup
 async def _groups(
     frame: RepositoryFrame, ref: NamedRef, name: str, blamed: Any
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return runs of lines with the commit's id, numbers and highlighted lines, and the number of omitted lines."""
+    """Return runs of lines with their commit's id, and the number of omitted lines."""
     _, content = await file_in_git(frame, ref, ref.path)
     text, omitted = first_lines(content.decode("utf-8", "replace"))
     lines = await to_thread(highlight, name, text)
