@@ -120,7 +120,7 @@ async def list_commits(
 
     With `path`, list only commits that change it. `not` names a branch, tag or commit whose history is
     excluded. `author` is a part of the author's name or address. Long texts are shortened. Answers 409 if the
-    repository is empty, 404 if no commit changed `path`, and 413 if that history is too long.
+    repository is empty, 404 if no commit changed `path`, 413 if that history is too long.
     """
     repository, page = request.resource, request.page()
     history_filter = HistoryFilter(
