@@ -86,6 +86,7 @@ class GitHub(Remote):
             "pulls": [pull(2)],
             "issues/comments": [comment(1, 9), comment(2, 10), comment(1, 11)],
             "releases": [],
+            "branches": [],
             "/repos/there/source": {
                 "topics": ["lamps"],
                 "description": "of a lighthouse",
@@ -274,6 +275,78 @@ async def test_a_pull_request_comes_with_reviews_comments_and_its_merge_base(wor
     assert (done["merged_by"]["account_id"], done["merged_at"]) == (1, TIMES["updated_at"])
     texts = [one for one in objects["comments"] if one["source_id"] == 10]
     assert [one["content"] for one in texts[0]["reactions"]] == ["eyes"]
+
+
+def protection(**fields):
+    """The protection of a branch with what GitHub always answers."""
+    off = {"enabled": False}
+    return {
+        "enforce_admins": {"url": "http://there", **off}, "required_linear_history": off, "lock_branch": off,
+        "allow_force_pushes": off, "allow_deletions": off, "required_conversation_resolution": off, **fields,
+    }  # fmt: skip
+
+
+REVIEWED = {
+    "required_pull_request_reviews": {
+        "dismiss_stale_reviews": True, "require_code_owner_reviews": False,
+        "required_approving_review_count": 2, "require_last_push_approval": False,
+        "bypass_pull_request_allowances": {
+            "users": [ANN, EVE], "teams": [{"id": 1, "slug": "crew"}], "apps": [],
+        },
+    },
+    "required_status_checks": {
+        "strict": True, "contexts": ["ci/build"], "checks": [{"context": "ci/build", "app_id": None}],
+    },
+    "enforce_admins": {"enabled": True},
+    "required_signatures": {"enabled": True},
+}  # fmt: skip
+ONLY_ANN = {"restrictions": {"users": [ANN], "teams": [], "apps": []}}
+FORCED = {"allow_force_pushes": {"enabled": True}}
+
+
+async def test_protected_branches_come_with_the_people_who_are_here(world, copied, bob, source):
+    source.answers |= {
+        "branches": [{"name": name, "protected": True} for name in ("trunk", "hidden", "any", "locked")],
+        "branches/trunk/protection": protection(**REVIEWED, **FORCED),
+        "branches/any/protection": protection(**FORCED),
+        "branches/locked/protection": protection(lock_branch={"enabled": True}, **ONLY_ANN),
+    }
+    repository_id = await migrate(world, bob.but(admin=True), source)
+    listed = (await bob.get("/repos/bob/copy/branch_protections")).json()
+    rules = {one["rule_name"]: one for one in listed}
+    assert set(rules) == {"trunk", "any", "locked"}
+    trunk, free, locked = rules["trunk"], rules["any"], rules["locked"]
+    assert (trunk["enable_push"], trunk["push_whitelist_usernames"]) == (True, ["ann"])
+    assert (trunk["enable_force_push"], trunk["force_push_allowlist_usernames"]) == (True, ["ann"])
+    assert (trunk["enable_merge_whitelist"], trunk["required_approvals"]) == (False, 2)
+    assert (trunk["dismiss_stale_approvals"], trunk["block_on_rejected_reviews"]) == (True, True)
+    assert (trunk["enable_status_check"], trunk["status_check_contexts"]) == (True, ["ci/build"])
+    switches = ("block_on_outdated_branch", "require_signed_commits", "block_admin_merge_override")
+    assert [trunk[name] for name in switches] == [True, True, True]
+    assert (free["enable_push"], free["enable_push_whitelist"], free["enable_force_push"]) == (
+        True, False, True,
+    )  # fmt: skip
+    assert (locked["enable_push"], locked["enable_merge_whitelist"]) == (False, True)
+    assert locked["merge_whitelist_usernames"] == []
+    reported = (await bob.get(f"/repos/migrate/{repository_id}")).json()["unmapped_rules"]
+    assert [(one["pattern"], one["is_left_out"], one["logins"], one["teams"]) for one in reported] == [
+        ("hidden", True, [], []), ("trunk", False, ["cat[bot]"], ["crew"]),
+    ]  # fmt: skip
+
+
+async def test_only_people_whom_a_restriction_names_may_push_and_merge(world, copied, bob, source):
+    source.answers |= {
+        "branches": [{"name": "trunk", "protected": True}, {"name": "a/b", "protected": True}],
+        "branches/trunk/protection": protection(**ONLY_ANN),
+        "branches/a%2Fb/protection": protection(**REVIEWED, **ONLY_ANN),
+    }
+    await migrate(world, bob.but(admin=True), source)
+    listed = (await bob.get("/repos/bob/copy/branch_protections")).json()
+    assert len(listed) == 2
+    for rule in listed:
+        assert (rule["enable_push_whitelist"], rule["push_whitelist_usernames"]) == (True, ["ann"])
+        assert (rule["enable_merge_whitelist"], rule["merge_whitelist_usernames"]) == (True, ["ann"])
+        assert not rule["enable_force_push"]
 
 
 async def test_dependencies_of_the_repository_come(world, bob, source):

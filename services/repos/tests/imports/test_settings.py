@@ -148,11 +148,15 @@ async def test_a_killed_job_adds_no_rule_twice(world, bob, source):  # noqa: F81
 
 
 def unmapped(kind, pattern, *logins):
-    return {"kind": kind, "pattern": pattern, "logins": list(logins), "others": 0, "is_left_out": False}
+    return {
+        "kind": kind, "pattern": pattern, "logins": list(logins), "teams": [], "others": 0,
+        "is_left_out": False,
+    }  # fmt: skip
 
 
+CREW = {"teams": ["crew"]}
 LEFT_OUT = [
-    {"kind": kind, "pattern": pattern, "logins": [], "others": 0, "is_left_out": True}
+    {"kind": kind, "pattern": pattern, "logins": [], "teams": [], "others": 0, "is_left_out": True}
     for kind, pattern in (("branch", "/^regular.*$/"), ("branch", "priority"), ("tag", "/v.*/"))
 ]
 
@@ -160,8 +164,8 @@ LEFT_OUT = [
 async def test_rules_that_differ_from_the_source_are_named(world, copied, bob, source):  # noqa: F811
     """In a dry run and in the import alike: rules that do not come, and people without an account."""
     with_rules(source)
-    root, release = bob.but(admin=True), unmapped("branch", "release/*", "cat", "gone")
-    alone = [unmapped("branch", "release/*", "annie", "cat", "gone"), unmapped("tag", "v*", "annie")]
+    root, release = bob.but(admin=True), unmapped("branch", "release/*", "cat", "gone") | CREW
+    alone = [unmapped("branch", "release/*", "annie", "cat", "gone") | CREW, unmapped("tag", "v*", "annie")]
     for person, expected in ((root, [release]), (bob, alone)):
         _, report = await refused(person, source, dry_run=True)
         assert report["unmapped_rules"] == LEFT_OUT + expected

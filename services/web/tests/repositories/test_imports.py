@@ -179,9 +179,11 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "counts": {"issues": 12, "comments": None}, "requests": 30, "seconds": 61, "people": 3,
         "unmapped": ["<cat>"], "unmapped_authors": [{"login": "<cat>", "id": 7, "objects": 9}],
         "unmapped_rules": [
-            {"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"], "others": 12,
+            {"kind": "branch", "pattern": "v*", "logins": ["<cat>", "eve"], "teams": ["<crew>"],
+             "others": 12,
              "is_left_out": False},
             {"kind": "tag", "pattern": "/v.*/", "logins": [], "is_left_out": True},
+            {"kind": "tag", "pattern": "w*", "logins": [], "teams": ["crew", "staff"]},
         ],
     }  # fmt: skip
     shown = await pages.submit("/repo/migrate", "Preview import", **IMPORT)
@@ -191,7 +193,8 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "Comments: not known",
         "&lt;cat&gt; (9)",
         "1 of 3 people have no account",
-        "Branch rule <code>v*</code>: without &lt;cat&gt;, eve and 12 others",
+        "Branch rule <code>v*</code>: without &lt;cat&gt;, eve, team &lt;crew&gt; and 12 others",
+        "Tag rule <code>w*</code>: without team crew, team staff<",
         "Tag rule <code>/v.*/</code>: not imported: its pattern is not valid here",
     ):
         assert words in shown.text, words

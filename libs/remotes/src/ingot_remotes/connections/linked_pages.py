@@ -21,6 +21,7 @@ MOST_OBJECTS = 1_000
 """Limit of objects of one page."""
 Query = Mapping[str, str | int]
 _T = TypeVar("_T")
+_U = TypeVar("_U")
 
 
 class ListPage(NamedTuple):
@@ -51,7 +52,7 @@ class LinkedPages:
         async with self._slots:
             return await self._http.get(path, query, answer)
 
-    async def optional(self, path: str, answer: type[_T], absent: _T) -> _T:
+    async def optional(self, path: str, answer: type[_T], absent: _U) -> _T | _U:
         """Return the value of an answer, or ``absent`` if the source lacks it.
 
         Raises the errors of ``get``.

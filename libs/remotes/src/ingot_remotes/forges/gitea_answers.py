@@ -248,18 +248,22 @@ class BranchRuleAnswer(msgspec.Struct):
     enable_push: bool = False
     enable_push_whitelist: bool = False
     push_whitelist_usernames: _Names | None = None
+    push_whitelist_teams: _Names | None = None
     push_whitelist_deploy_keys: bool = False
     enable_force_push: bool = False
     enable_force_push_allowlist: bool = False
     force_push_allowlist_usernames: _Names | None = None
+    force_push_allowlist_teams: _Names | None = None
     force_push_allowlist_deploy_keys: bool = False
     enable_merge_whitelist: bool = False
     merge_whitelist_usernames: _Names | None = None
+    merge_whitelist_teams: _Names | None = None
     enable_status_check: bool = False
     status_check_contexts: _Names | None = None
     required_approvals: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
     enable_approvals_whitelist: bool = False
     approvals_whitelist_username: _Names | None = None
+    approvals_whitelist_teams: _Names | None = None
     block_on_rejected_reviews: bool = False
     block_on_official_review_requests: bool = False
     block_on_outdated_branch: bool = False
@@ -268,6 +272,7 @@ class BranchRuleAnswer(msgspec.Struct):
     block_admin_merge_override: bool = False
     enable_bypass_allowlist: bool = False
     bypass_allowlist_usernames: _Names | None = None
+    bypass_allowlist_teams: _Names | None = None
     require_signed_commits: bool = False
     protected_file_patterns: str = ""
     unprotected_file_patterns: str = ""
@@ -278,6 +283,7 @@ class TagRuleAnswer(msgspec.Struct):
 
     name_pattern: str = ""
     whitelist_usernames: _Names | None = None
+    whitelist_teams: _Names | None = None
 
 
 PEOPLE_OF_RULES = (
@@ -288,6 +294,14 @@ PEOPLE_OF_RULES = (
     "bypass_allowlist_usernames",
 )
 """Fields of a rule that have logins."""
+TEAMS_OF_RULES = (
+    "push_whitelist_teams",
+    "force_push_allowlist_teams",
+    "merge_whitelist_teams",
+    "approvals_whitelist_teams",
+    "bypass_allowlist_teams",
+)
+"""Fields of a rule that have names of teams."""
 
 
 class ReleaseAnswer(msgspec.Struct):
@@ -334,13 +348,18 @@ def settings_of(repository: RepositoryAnswer, topics: list[str]) -> SourceSettin
 def branch_rule_of(rule: BranchRuleAnswer) -> SourceBranchRule:
     fields = msgspec.structs.asdict(rule)
     people = {name: fields.pop(name) or [] for name in PEOPLE_OF_RULES}
+    teams = {team for name in TEAMS_OF_RULES for team in fields.pop(name) or ()}
     names, priority = (fields.pop("rule_name"), fields.pop("branch_name")), fields.pop("priority")
     fields["status_check_contexts"] = fields["status_check_contexts"] or []
-    return SourceBranchRule(pattern=names[0] or names[1], priority=priority, fields=fields, people=people)
+    return SourceBranchRule(
+        pattern=names[0] or names[1], priority=priority, fields=fields, people=people, teams=sorted(teams)
+    )
 
 
 def tag_rule_of(rule: TagRuleAnswer) -> SourceTagRule:
-    return SourceTagRule(pattern=rule.name_pattern, people=rule.whitelist_usernames or [])
+    return SourceTagRule(
+        pattern=rule.name_pattern, people=rule.whitelist_usernames or [], teams=rule.whitelist_teams or []
+    )
 
 
 def label_of(label: LabelAnswer) -> ImportedLabel:

@@ -10,7 +10,14 @@ from urllib.parse import quote, urlsplit
 
 from ingot_contracts.repos.imports import ImportedDependency
 from ingot_remotes.connections.http import SourceHttp, each
-from ingot_remotes.connections.linked_pages import PAGE_SIZE, LinkedPages, ListPage, Query, source_page
+from ingot_remotes.connections.linked_pages import (
+    MOST_OBJECTS,
+    PAGE_SIZE,
+    LinkedPages,
+    ListPage,
+    Query,
+    source_page,
+)
 from ingot_remotes.forges.github_answers import (
     NOTHING,
     CommentAnswer,
@@ -35,6 +42,7 @@ from ingot_remotes.forges.github_answers import (
     release_of,
     settings_of,
 )
+from ingot_remotes.forges.github_rules import ProtectedBranch, ProtectionAnswer, rule_of
 from ingot_remotes.interface.source import (
     Kind,
     Listed,
@@ -98,8 +106,26 @@ class GithubRepository:
         return settings_of(await self._pages.optional(self._path, RepositoryAnswer, RepositoryAnswer()))
 
     async def rules(self) -> SourceRules:
-        """Return no rules: GitHub's rules have no counterpart here."""
-        return SourceRules()
+        """Return the rules for branches; those that the owner of the token may not see are ``hidden``.
+
+        Raises SourceFailed, SourceBusy.
+        """
+        branches = await self._pages.all(
+            f"{self._path}/branches", list[ProtectedBranch], {"protected": "true"}
+        )
+        names = [one.name for one in branches][:MOST_OBJECTS]
+        answers = await each([self._protection(name) for name in names])
+        rules = [(name, answer) for name, answer in zip(names, answers, strict=True) if answer is not None]
+        return SourceRules(
+            branches=[rule_of(name, answer) for name, answer in rules],
+            hidden=[name for name, answer in zip(names, answers, strict=True) if answer is None],
+            addresses=await self._addresses(user for _, answer in rules for user in answer.users()),
+        )
+
+    async def _protection(self, branch: str) -> ProtectionAnswer | None:
+        """Return the protection of a branch. Return None if the owner of the token may not see it."""
+        path = f"{self._path}/branches/{quote(branch, safe='')}/protection"
+        return await self._pages.optional(path, ProtectionAnswer, None)
 
     def file(self, url: str) -> AbstractAsyncContextManager[tuple[AsyncIterator[bytes], int | None]]:
         """Open an asset of a release. Raises SourceFailed, SourceBusy."""

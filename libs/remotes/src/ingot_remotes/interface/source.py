@@ -116,26 +116,35 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceBranchRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that protects branches, with the names of Gitea's API. ``people`` has lists of logins."""
+    """A rule that protects branches, with the names of Gitea's API.
+
+    ``people`` has lists of logins. ``teams`` has names of teams of all these lists.
+    """
 
     pattern: str
     priority: int
     fields: dict[str, Any]
     people: dict[str, list[str]]
+    teams: list[str] = []
 
 
 class SourceTagRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that protects tags. ``people`` are logins."""
+    """A rule that protects tags. ``people`` are logins, ``teams`` names of teams."""
 
     pattern: str
     people: list[str]
+    teams: list[str] = []
 
 
 class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of a repository, and the public addresses of people in the rules."""
+    """The rules of a repository, and the public addresses of people in the rules.
+
+    ``hidden`` has patterns of branches that are protected by a rule that the token may not see.
+    """
 
     branches: list[SourceBranchRule] = []
     tags: list[SourceTagRule] = []
+    hidden: list[str] = []
     addresses: dict[PersonKey, str] = {}
 
 

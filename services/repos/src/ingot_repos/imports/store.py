@@ -98,16 +98,18 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that allows people without an account here. ``logins`` are their logins at the source.
+    """A rule that allows people without an account here, or teams. ``logins`` are logins at the source.
 
-    ``others`` counts such people whose logins are omitted.
-    ``is_left_out``: the rule is not imported, so it protects nothing. Its pattern is not valid here, or the
-    source has more rules than a repository may have here.
+    ``teams`` are names of teams at the source, which are not allowed here. ``others`` counts people and teams
+    that are omitted.
+    ``is_left_out``: the rule is not imported, so it protects nothing. Its pattern is not valid here, there
+    are too many rules, or the source hides it.
     """
 
     kind: Literal["branch", "tag"]
     pattern: str
     logins: list[str] = []
+    teams: list[str] = []
     others: int = 0
     is_left_out: bool = False
 

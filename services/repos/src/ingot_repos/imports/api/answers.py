@@ -27,8 +27,8 @@ class Migration(msgspec.Struct):
     ``paused_until`` the import sends no requests to its source; ``error`` is then the last failed request.
     ``repeat`` counts the repeats of the import. ``conflicts`` counts objects that changed on both sides.
 
-    ``unmapped_rules`` lists at most 100 protection rules. They name people who had no account here at the
-    time of the import, at most 20 for each rule. Rules that were not imported are first. ``deploy_keys``
+    ``unmapped_rules`` lists at most 100 protection rules. They name teams, and people who had no account
+    here at the time of the import, at most 20 each. Rules that were not imported are first. ``deploy_keys``
     lists keys of an imported archive that the repository does not have. They give no access until an
     administrator adds them.
     """

@@ -68,17 +68,19 @@ def _website(text: str) -> str:
 
 
 def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[UnmappedRule]:
-    """Return the rules that name people without an account here, and those that are not imported.
+    """Return the rules that name people without an account here, or teams, and those not imported.
 
     At most ``MOST_UNMAPPED``. ``people`` has accounts by lower-case logins at the source.
     """
     branches = [
-        _unmapped("branch", one.pattern, chain(*one.people.values()), people) for one in _branches(rules)
+        _unmapped("branch", one.pattern, chain(*one.people.values()), one.teams, people)
+        for one in _branches(rules)
     ]
-    tags = [_unmapped("tag", one.pattern, one.people, people) for one in _tags(rules)]
-    unmapped = [one for one in (*branches, *tags) if one.logins]
+    tags = [_unmapped("tag", one.pattern, one.people, one.teams, people) for one in _tags(rules)]
+    unmapped = [one for one in (*branches, *tags) if one.logins or one.teams]
     imported = {(one.kind, one.pattern) for one in (*branches, *tags)}
     names = [
+        *(("branch", pattern) for pattern in rules.hidden),
         *(("branch", one.pattern) for one in rules.branches),
         *(("tag", one.pattern) for one in rules.tags),
     ]
@@ -91,12 +93,19 @@ def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[Unmapp
 
 
 def _unmapped(
-    kind: Literal["branch", "tag"], pattern: str, logins: Iterable[str], people: Mapping[str, int]
+    kind: Literal["branch", "tag"],
+    pattern: str,
+    logins: Iterable[str],
+    teams: Iterable[str],
+    people: Mapping[str, int],
 ) -> UnmappedRule:
-    """Return a rule with the logins that are not in ``people``, at most ``MOST_LOGINS``."""
+    """Return a rule with teams and the logins that are not in ``people``, at most ``MOST_LOGINS`` each."""
     missing = sorted({_clip(name) for name in logins if name and name.lower() not in people})
-    others = max(len(missing) - MOST_LOGINS, 0)
-    return UnmappedRule(kind=kind, pattern=pattern, logins=missing[:MOST_LOGINS], others=others)
+    named = sorted({_clip(name) for name in teams if name})
+    others = len(missing[MOST_LOGINS:]) + len(named[MOST_LOGINS:])
+    return UnmappedRule(
+        kind=kind, pattern=pattern, logins=missing[:MOST_LOGINS], teams=named[:MOST_LOGINS], others=others
+    )
 
 
 def _clip(login: str) -> str:
