@@ -54,6 +54,7 @@ Verb = Literal[
     "pack-refs",
     "prune",
     "push",
+    "range-diff",
     "read-tree",
     "receive-pack",
     "repack",
@@ -121,8 +122,9 @@ class GitArgs:
     def argv(self, git_dir: Path | None) -> list[str]:
         location = [] if git_dir is None else [f"--git-dir={git_dir}"]
         # `update-ref --stdin` takes no operand and allows nothing after its options. upload-archive has no
-        # options, and blame and grep do not know this one in all versions.
-        has_options = bool(self.operands) and self.verb not in ("upload-archive", "blame", "grep")
+        # options, and blame, grep and range-diff do not know this one in all versions.
+        without = ("upload-archive", "blame", "grep", "range-diff")
+        has_options = bool(self.operands) and self.verb not in without
         operands = ["--end-of-options", *self.operands] if has_options else list(self.operands)
         if self.work_tree is not None:
             location += [f"--work-tree={self.work_tree}", "-C", str(self.work_tree)]
