@@ -110,6 +110,7 @@ from ingot_repos.pulls.internal import comparisons as internal_comparisons
 from ingot_repos.pulls.internal import conflicts as internal_conflicts
 from ingot_repos.pulls.internal import heads as internal_heads
 from ingot_repos.pulls.internal import pulls as internal_pulls
+from ingot_repos.pulls.internal import range_diffs as internal_range_diffs
 from ingot_repos.pushes.rules.journal import Pushes
 from ingot_repos.pushes.rules.sessions import PushParts
 from ingot_repos.releases import internal as internal_releases
@@ -198,6 +199,7 @@ ROUTES = Router(
         *internal_old.routes,
         *internal_pulls.routes,
         *internal_conflicts.routes,
+        *internal_range_diffs.routes,
         *issue_forms.routes,
         *internal_ssh.routes,
         *commit_states.routes,

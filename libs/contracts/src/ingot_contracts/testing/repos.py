@@ -42,6 +42,7 @@ from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
+from ingot_contracts.repos.range_diffs import CommitPair, RangeDiff
 from ingot_contracts.repos.releases import PublishedRelease
 from ingot_contracts.repos.repositories import Repository, RepositoryAccess
 from ingot_contracts.testing.calls import (
@@ -120,7 +121,8 @@ class FakeRepos:
         self.commits: list[HistoryCommit] = []
         self.totals: dict[tuple[str, str], int] = {}
         """Base and head to the number of commits between them; by default that of ``commits``."""
-        self.files: list[ChangedPath] = []
+        self.files, self.pairs, self.missing_heads = list[ChangedPath](), list[CommitPair](), set[str]()
+        """``pairs``: the commits of any two heads. ``missing_heads`` no longer exist."""
         self.diff, self.exports = "", dict[str, list[ExportPage]]()
         """The diff between any two commits; empty: a text that names them. The pages of exports by name."""
         self.import_pages: dict[tuple[int, str], ImportPage] = {}
@@ -195,6 +197,7 @@ class FakeRepos:
             ("GET", "diff"): self._history,
             ("GET", "commits"): self._history,
             ("GET", "files"): self._history,
+            ("GET", "range-diff"): self._range_diff,
             ("PUT", "pull-heads"): self._set_pull_head,
             ("POST", "pages"): self._page,
             ("GET", "state"): lambda call: self._export_state(call, parameter_of(call, "name")),
@@ -545,6 +548,14 @@ class FakeRepos:
         if parameter_of(call, "verification") != "true":
             commits = [msgspec.structs.replace(commit, verification=None) for commit in commits]
         return History(commits=commits, total=self.totals.get((base, head), len(self.commits)))
+
+    def _range_diff(self, call: RecordedCall) -> RangeDiff:
+        heads = [parameter_of(call, "old"), parameter_of(call, "new")]
+        if not all(len(head) == 40 and head.isalnum() for head in heads):
+            raise Refusal(404, "there is no such commit")
+        self._enter(call, self._repository(call))
+        missing = next((head for head in heads if head in self.missing_heads), "")
+        return RangeDiff(missing=missing) if missing else RangeDiff(pairs=self.pairs)
 
 
 def _branch(call: RecordedCall) -> str:
