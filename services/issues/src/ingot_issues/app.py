@@ -69,7 +69,7 @@ from ingot_issues.notifications.api import subscriptions as issue_subscriptions
 from ingot_issues.notifications.api import threads as notifications
 from ingot_issues.notifications.jobs.notices import NoticeJobs
 from ingot_issues.pull_heads.jobs import PullHeads
-from ingot_issues.pulls.api import check_states, conflicts, file_views
+from ingot_issues.pulls.api import check_states, conflicts, file_views, range_diffs
 from ingot_issues.pulls.api import contents as pull_contents
 from ingot_issues.pulls.api import routes as pulls
 from ingot_issues.pulls.api import updates as pull_updates
@@ -193,6 +193,7 @@ def create_app(settings: Settings, *, bus: Bus | None = None, peers: Peers | Non
             *notices.routes,
             *notifications.own_routes,
             *organization_labels.routes,
+            *range_diffs.routes,
             *reviews_of_pull.routes,
             *rights.routes,
             *searches.routes,

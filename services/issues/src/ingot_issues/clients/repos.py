@@ -36,6 +36,7 @@ from ingot_contracts.repos.imports import (
 )
 from ingot_contracts.repos.merge_rules import MergeRule
 from ingot_contracts.repos.merges import Merge, Merged, OfficialReviewers, UpdateBranch, UpdatedBranch
+from ingot_contracts.repos.range_diffs import RangeDiff
 from ingot_contracts.repos.repositories import RepositoryAccess
 
 DIFF_BYTES, LARGEST_DIFF = 16_000_000, 1_000_000
@@ -465,6 +466,17 @@ class HttpRepos:
         path = f"/internal/repositories/{repository_id}/files?base={base}&head={head}"
         path += f"&offset={offset}&limit={limit}&whitespace={whitespace}&skip_to={quote(skip_to, safe='')}"
         return await self._peer.get(path, ChangedPaths, principal=principal_token)
+
+    async def range_diff(
+        self, repository_id: int, old: str, new: str, principal_token: str, *, base: str, base_tip: str
+    ) -> RangeDiff:
+        """Return the commits of two heads of one pull request in pairs. Also raises TooLarge.
+
+        The caller must have checked that the heads are of a pull request that the user may read.
+        """
+        path = f"/internal/repositories/{repository_id}/range-diff?old={old}&new={new}"
+        path += f"&base={base}&base_tip={base_tip}"
+        return await self._peer.get(path, RangeDiff, principal=principal_token)
 
 
 def _entry_bytes(text: bytes) -> int:
