@@ -1,13 +1,19 @@
 """Two heads of a pull request for web. Bob (2) opens it, everybody may read the repository."""
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
 import pytest
 
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
+from ingot_contracts.issues.head_comparisons import MOST_HEADS, PushedHead
 from ingot_contracts.repos.range_diffs import CommitPair
+from ingot_issues.pulls.rules.heads import heads_of
 
 from ..builders import APP, BASE, HEAD, JOINED, NEXT, comparison, push, repository
 
+MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
 WEB = SigningKey.generate()
 PAIR = CommitPair(state="changed", old=HEAD, new=NEXT, title="a commit", difference="@@ f")
 
@@ -46,7 +52,7 @@ def asked(world):
 async def test_heads_before_and_after_a_push_are_compared(world):
     answer = await ask(world, HEAD, NEXT.upper())
     assert answer.status_code == 200, answer.text
-    [pair] = answer.json()["pairs"]
+    [pair] = answer.json()["comparison"]["pairs"]
     assert (pair["state"], pair["title"], pair["difference"]) == ("changed", "a commit", "@@ f")
     assert asked(world) == [f"old={HEAD}&new={NEXT}&base={BASE}&base_tip={BASE}"]
 
@@ -61,9 +67,35 @@ async def test_any_two_heads_are_compared_in_any_order(world):
 
 
 @pytest.mark.usefixtures("pushed")
+async def test_the_heads_that_can_be_compared_are_listed(world):
+    await move(world, JOINED)
+    await move(world, HEAD)
+    answer = (await ask(world, "", "")).json()
+    heads = [(head["sha"], head["pushed_at"] is None) for head in answer["heads"]]
+    assert (heads, answer["comparison"]) == ([(NEXT, False), (JOINED, False), (HEAD, False)], None)
+    world.repos.branches[APP, "other"] = HEAD
+    await world.propose(head="other")
+    [head] = (await ask(world, "", "", number=2)).json()["heads"]
+    assert (head, asked(world)) == ({"sha": HEAD, "pushed_at": None}, [])
+
+
+def test_only_the_latest_heads_are_listed():
+    pushes = [
+        SimpleNamespace(details=f'{{"old_ref": "{number}", "new_ref": "{number + 1}"}}', created_at=MOMENT)
+        for number in range(MOST_HEADS + 5)
+    ]
+    heads = heads_of(pushes, str(MOST_HEADS + 5))
+    assert (len(heads), heads[0].sha, heads[-1].sha) == (MOST_HEADS, "6", str(MOST_HEADS + 5))
+    first, last = heads_of(pushes[:1], "1")
+    assert (first.sha, first.pushed_at, last.sha, last.pushed_at) == ("0", None, "1", MOMENT)
+    assert heads_of([], "x") == [PushedHead(sha="x")]
+
+
+@pytest.mark.usefixtures("pushed")
 async def test_a_deleted_head_is_named(world):
     world.repos.missing_heads = {HEAD}
-    assert (await ask(world, HEAD, NEXT)).json() == {"pairs": [], "missing": HEAD}
+    answer = (await ask(world, HEAD, NEXT)).json()
+    assert answer["comparison"] == {"pairs": [], "missing": HEAD}
 
 
 @pytest.mark.usefixtures("pushed")

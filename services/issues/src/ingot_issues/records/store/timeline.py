@@ -1,6 +1,6 @@
 """SQL for the timelines of issues. Comments are rows of a timeline, too, with their own ``kind``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import lru_cache
@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Integer, String, bindparam, delete, litera
 from ingot_chassis.clock import now
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.prepared import PreparedQuery, PreparedWrite
-from ingot_chassis.db.rows import TypedRow, fetch_first
+from ingot_chassis.db.rows import TypedRow, fetch_all, fetch_first
 from ingot_chassis.db.tables import BigId
 from ingot_issues.records.store.tables import comment, issue
 
@@ -180,6 +180,20 @@ _WAS_HEAD = PreparedQuery(
 async def was_head(db: Executor, issue_id: int, sha: str) -> bool:
     """Return whether a commit was the head of a pull request before or after a recorded push."""
     return await _WAS_HEAD.first(db, issue_id=issue_id, sha=sha) is not None
+
+
+class PushRow(TypedRow):
+    """A recorded push to a pull request. Its details have the heads before and after it."""
+
+    details: str
+    created_at: datetime
+
+
+async def list_latest_pushes(db: Executor, issue_id: int, limit: int) -> Sequence[PushRow]:
+    """Return the latest recorded pushes to a pull request, oldest first."""
+    of = (comment.c.issue_id == issue_id, comment.c.kind == CommentKind.COMMITS_ADDED)
+    statement = select(comment.c.details, comment.c.created_at).where(*of, comment.c.details.is_not(None))
+    return (await fetch_all(db, statement.order_by(comment.c.id.desc()).limit(limit), PushRow))[::-1]
 
 
 class CommentKeyRow(TypedRow):

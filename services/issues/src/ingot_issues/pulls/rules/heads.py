@@ -1,0 +1,34 @@
+"""Heads of a pull request, before and after the pushes that its timeline records."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingot_contracts.issues.head_comparisons import MOST_HEADS, PushedHead
+from ingot_issues.records.store.timeline import Details, PushRow
+
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def is_head_id(text: str) -> bool:
+    """True if a commit may have this id."""
+    return _ID.fullmatch(text) is not None
+
+
+def heads_of(pushes: Sequence[PushRow], present: str) -> list[PushedHead]:
+    """Return the heads before and after these pushes, oldest first: the latest ``MOST_HEADS``.
+
+    A head to which the branch returned has its latest place.
+    """
+    pushed_at: dict[str, datetime | None] = {}
+    for push in pushes:
+        details = msgspec.json.decode(push.details, type=Details)
+        if details.old_ref not in pushed_at:
+            pushed_at[details.old_ref] = None
+        pushed_at.pop(details.new_ref, None)
+        pushed_at[details.new_ref] = push.created_at
+    if present not in pushed_at:
+        pushed_at[present] = None
+    return [PushedHead(sha=sha, pushed_at=at) for sha, at in pushed_at.items() if sha][-MOST_HEADS:]
