@@ -66,6 +66,7 @@ PATHS = {
     "/{owner}/{repo}/pulls/{index}/commits": "root/lit/pulls/2/commits",
     "/{owner}/{repo}/pulls/{index}/conflicts": "root/lit/pulls/3/conflicts",
     "/{owner}/{repo}/pulls/{index}/files": "root/lit/pulls/2/files",
+    "/{owner}/{repo}/pulls/{index}/range-diff": "root/lit/pulls/4/range-diff?old={old_head}&new={new_head}",
     "/{owner}/{repo}/pulls/{index}/comments/{comment_id}": "root/lit/pulls/2/comments/{on_line}",
     "/{owner}/{repo}/pulls/comments/{comment_id}": "root/lit/pulls/comments/{on_line}",
     "/{owner}/{repo}/pulls/{index}/reviews/{review_id}": "root/lit/pulls/2/reviews/{review}",
@@ -78,7 +79,7 @@ STATES = (
     "root/lit/pulls/2/files?style=split&at=1R1", "root/lit/settings/branches/edit?rule_name=main",
     "root/lit/nothing", "root/old/_new/main", "root/lit/commit/{picture}",
     "root/lit/issues?state=closed&q=zzz", "root/lit/issues?labels=bug&without=milestone",
-    "root/lit/issues/edit?number=1", "root/lit/pulls/edit?number=2",
+    "root/lit/issues/edit?number=1", "root/lit/pulls/edit?number=2", "root/lit/pulls/2/range-diff",
     "login/oauth/authorize?client_id={client_id}&redirect_uri=http://127.0.0.1/&response_type=code&state=1",
 )  # fmt: skip
 """Other states of pages."""
@@ -420,6 +421,16 @@ async def _fill(url, mailboxes):
         line = {"path": "b.py", "new_position": 1, "body": suggestion}
         review = await make(f"{base}/pulls/2/reviews", event="COMMENT", body="well", comments=[line])
         on_line = (await http.get(f"{base}/pulls/2/comments")).json()[0]["id"]
+        heads = []
+        for name in ("again", "anew"):
+            said = content("".join(f"{number}\n" for number in range(30)) + f"{name}\n")
+            made = await make(f"{base}/contents/e.txt", content=said, message="Say it", new_branch=name)
+            heads.append(made["commit"]["sha"])
+        await make(f"{base}/pulls", title="Again", head="again", base="main")
+        moved = {"new_commit_id": heads[1], "force": True}
+        assert (await http.put(f"{base}/branches/again", json=moved)).status_code == 204
+        while (await http.get(f"{base}/pulls/4")).json()["head"]["sha"] != heads[1]:
+            await asyncio.sleep(0.1)
         await make(f"{base}/releases", tag_name="v1", name="One", body="first")
         milestone = await make(f"{base}/milestones", title="Soon", due_on="2030-01-02T00:00:00Z")
         await make(f"{base}/branch_protections", rule_name="main", enable_push=True, required_approvals=1)
@@ -438,6 +449,7 @@ async def _fill(url, mailboxes):
             "hook_id": of_repository, "user/hook_id": own_hook, "org/hook_id": org_hook, "team": team,
             "rule_id": rule["id"], "delivery_id": await delivery(f"{base}/hooks", of_repository),
             "comment_id": comment["id"], "on_line": on_line, "review": review["id"],
+            "old_head": heads[0], "new_head": heads[1],
             "user/delivery_id": await delivery("user/hooks", own_hook), "sha": commit["commit"]["sha"],
             "org/delivery_id": await delivery("orgs/lamps/hooks", org_hook), "client_id": client_id,
             "picture": picture, "milestone_id": milestone["id"], "source_id": source_id,

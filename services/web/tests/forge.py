@@ -151,7 +151,10 @@ class FakeForge:
         self.failures: dict[str, int] = dict.fromkeys(sessions, 404)
         """Path to the status with which it fails."""
         self.refusals: dict[str, tuple[int, bytes]] = {}
-        """Path to the status and the answer with which changes are refused."""
+        """Path to the status and the answer with which changes are refused.
+
+        For internal routes: path and query, also of reads.
+        """
         self.refuses = 0
         """The status with which all changes are refused, if they are."""
         self.changed: object = []
@@ -207,6 +210,8 @@ class FakeForge:
             answer = self.internal[route]
             status, content = (204, b"") if answer is None else (200, msgspec.json.encode(answer))
             status = self.failures.get(scope["path"], status)
+            question = f"{scope['path']}?{scope['query_string'].decode()}"
+            status, content = self.refusals.get(question, (status, content))
             await send({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": content})
             return

@@ -1,11 +1,14 @@
 """The layout of pages on a phone of 360 pixels: nothing is cut, no word breaks, menus stay on the screen."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
 
 from ingot_contracts.issues.file_views import FileViews
+from ingot_contracts.issues.head_comparisons import HeadComparison, PushedHead
+from ingot_contracts.repos.range_diffs import CommitPair, RangeDiff
 from ingot_testing.browser import chromium, open_page
 from ingot_web.pages.rules.templates import STATIC
 
@@ -182,3 +185,30 @@ async def test_a_time_stands_on_one_line_and_a_link_to_a_review_beside_its_words
         f"{head}.querySelector('.right').getBoundingClientRect().top < "
         f"{head}.querySelector('time').getBoundingClientRect().bottom"
     )
+
+
+async def test_the_difference_of_two_heads_has_the_width_of_the_page(show, forge):
+    heads = [
+        PushedHead(sha=HEAD["sha"]),
+        PushedHead(sha="2" * 40, pushed_at=datetime(2026, 1, 2, tzinfo=UTC)),
+    ]
+    difference = "@@ " + "a/very/deep/folder/" * 9 + "\n" + "++" + "x" * 400
+    pairs = [
+        CommitPair(state="changed", old="1" * 40, new="2" * 40, title="word" * 40, difference=difference)
+    ]
+    path = "/internal/repos/ann/demo/pulls/1/range-diff"
+    compared = HeadComparison(heads=heads, comparison=RangeDiff(pairs=pairs))
+    forge.answers |= ANSWERS
+    forge.internal = {f"GET {path}": compared}
+    value = await show(f"/ann/demo/pulls/1/range-diff?old={'1' * 40}&new={'2' * 40}")
+    row, text, side = await value(
+        """[".row", ".row pre", ".row .side"].map(selector => {
+          const {left, right, top, bottom} = document.querySelector(selector).getBoundingClientRect();
+          return [left, right, top, bottom];
+        })"""
+    )
+    assert text[1] - text[0] > 0.8 * (row[1] - row[0])
+    assert row[0] <= text[0] < text[1] <= row[1]
+    assert side[3] <= text[2]
+    scrolls = "(one => one.scrollWidth > one.clientWidth)(document.querySelector('.row pre'))"
+    assert await value(scrolls)

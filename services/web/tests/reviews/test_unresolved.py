@@ -79,6 +79,7 @@ async def test_changes_since_the_last_review_of_the_viewer_are_one_link(pages, f
         False,
         True,
     )
+    assert f'href="{PAGE}/range-diff?old={OLD}&amp;new={"1" * 40}">' in rewritten
     for caller in (BOB, None):
         assert "your last review" not in (await pages.get(f"{PAGE}/files", caller)).text
     forge.answers[f"{PULL}/reviews"].append(review(9))

@@ -10,14 +10,14 @@ MOST_HEADS = 100
 
 
 class PushedHead(msgspec.Struct, frozen=True, kw_only=True):
-    """A head of a pull request. ``pushed_at`` is when a push to it was noted; None for the first known head."""
+    """A head of a pull request. ``pushed_at`` is when a push to it was noted; None for the first head."""
 
     sha: str
     pushed_at: datetime | None = None
 
 
 class HeadComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repos/{owner}/{repo}/pulls/{index}/range-diff?old=&new=: the commits of two heads in pairs.
+    """GET /internal/repos/{owner}/{repo}/pulls/{index}/range-diff?old=&new=: compare two heads.
 
     ``heads`` are the heads that can be compared, oldest first: the latest ``MOST_HEADS``. Without ``old`` and
     ``new`` nothing is compared. 404 for a commit that was no head of the pull request.

@@ -21,12 +21,12 @@ class CommitPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RangeDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /internal/repositories/{id}/range-diff?old=&new=&base=&base_tip=: the commits of two heads in pairs.
+    """GET /internal/repositories/{id}/range-diff?old=&new=&base=&base_tip=: the commits of two heads.
 
     The commits of a head are those that ``base_tip`` lacks, the tip of the base branch. If that contains the
-    head, they are those that ``base`` lacks, the merge base. ``missing`` is a head that no longer exists; then
-    there are no pairs. Commits need not be in a visible history: issues names only heads of pull requests
-    that the caller may read. 413 if the work is too large.
+    head, they are those that ``base`` lacks, the merge base. ``missing`` is a head that no longer exists. In
+    this case there are no pairs. Commits need not be in a visible history: issues names only heads of pull
+    requests that the caller may read. 413 if the work is too large.
     """
 
     pairs: list[CommitPair] = []

@@ -27,6 +27,7 @@ from ingot_contracts.issues.check_states import MOST_PULLS, PullCheckStates
 from ingot_contracts.issues.choices import IssueChoices
 from ingot_contracts.issues.conversations import IssueConversation
 from ingot_contracts.issues.file_views import FileViews, ViewFile
+from ingot_contracts.issues.head_comparisons import HeadComparison
 from ingot_contracts.issues.reviews import PullReviews
 from ingot_contracts.issues.rights import IssueRights
 from ingot_contracts.rendering import (
@@ -375,6 +376,12 @@ class Forge:
         path = f"/internal/repos{repository}/pulls/{number}/conflicts"
         await self._peers["issues"].post(path, resolution, UpdatedBranch, principal=self._principal)
         self._on_change()
+
+    async def head_comparison(self, repository: str, number: int, old: str, new: str) -> HeadComparison:
+        """Return the heads of a pull request. Compare two of them unless ``old`` and ``new`` are empty."""
+        query = f"?{urlencode({'old': old, 'new': new})}" if old or new else ""
+        path = f"/internal/repos{repository}/pulls/{number}/range-diff{query}"
+        return await self._peers["issues"].get(path, HeadComparison, principal=self._principal)
 
     async def render(
         self, texts: Sequence[str], *, context: str, images: str = "", wiki: bool = False
