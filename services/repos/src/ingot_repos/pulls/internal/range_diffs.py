@@ -40,6 +40,7 @@ async def get_range_diff(
     if not is_full_id(old) or not is_full_id(new):
         raise NotFound("there is no such commit")
     await enter(request, repository_id, unattended=False)
+    request.acquire_slot()
     series, missing = [], old
     try:
         for missing in (old, new):
