@@ -78,6 +78,9 @@ CASES = {
     "teams that nothing asks for": ("GET", "/internal/organizations/{acme}/teams", None),
     "teams of nobody": ("GET", "/internal/organizations/999/teams?name=Owners", None),
     "teams of id 0": ("GET", "/internal/organizations/0/teams?name=Owners", None),
+    "an organization for an archive": ("GET", "/internal/organizations/{acme}/export", None),
+    "a user for an archive": ("GET", "/internal/organizations/{ann}/export", None),
+    "nobody for an archive": ("GET", "/internal/organizations/999/export", None),
     "members of a team": ("GET", "/internal/organizations/{acme}/team-members?ids={ops}", None),
     "members who write": ("GET", "/internal/organizations/{acme}/team-members?ids={ops}&write=true", None),
     "members who write code": (

@@ -5,6 +5,7 @@ import pytest
 
 from ingot_contracts.identity.events import MembershipChanged, TeamEdited
 from ingot_contracts.limits import EVENT_BYTES
+from ingot_identity.teams import internal
 from ingot_identity.teams import rules as teams
 
 from ..authentication.test_credentials import principal
@@ -292,3 +293,20 @@ async def test_the_last_owner_cannot_leave(world, acme):
     await world.call("PUT", f"/teams/{owners}/members/sam", as_="ann")
     assert (await world.call("DELETE", f"/teams/{owners}/members/ann", as_="ann")).status_code == 204
     assert (await world.call("POST", "/orgs/acme/teams", {"name": "x"}, as_="ann")).status_code == 403
+
+
+async def test_an_organization_for_an_archive_has_all_teams_and_their_members(world, acme, monkeypatch):
+    organization_id = (await world.call("GET", "/orgs/acme", as_="ann")).json()["id"]
+    path = f"/internal/organizations/{organization_id}/export"
+    organization = (await world.get_as_peer(path)).json()
+    assert (organization["name"], organization["teams"][0]["name"]) == ("acme", "Owners")
+    listed = (await world.call("GET", "/orgs/acme/teams", as_="ann")).json()
+    assert [team["id"] for team in organization["teams"]] == [team["id"] for team in listed]
+    for team in listed:
+        members = (await world.call("GET", f"/teams/{team['id']}/members", as_="ann")).json()
+        logins = organization["members"].get(str(team["id"]), [])
+        assert logins == sorted(one["login"] for one in members)
+    for limit in ("MOST_EXPORTED_TEAMS", "MOST_EXPORTED_MEMBERS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(internal, limit, 0)
+            assert (await world.get_as_peer(path)).status_code == 413

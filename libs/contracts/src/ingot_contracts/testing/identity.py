@@ -17,6 +17,7 @@ from ingot_contracts.identity.credentials import (
     RenewPrincipal,
     SignatureKey,
 )
+from ingot_contracts.identity.exports import ExportedOrganization
 from ingot_contracts.identity.invitations import (
     Invitation,
     InvitationCode,
@@ -281,7 +282,28 @@ class FakeIdentity:
                 answer = self._members_of(id_of(team_id))
             case "internal", "organizations", organization_id, "teams" if id_of(organization_id):
                 answer = self._teams(id_of(organization_id), parse_qs(query))
+            case "internal", "organizations", organization_id, "export" if id_of(organization_id):
+                answer = self._export(id_of(organization_id))
         return answer
+
+    def _export(self, organization_id: int) -> ExportedOrganization | None:
+        account = self.accounts.get(organization_id)
+        if account is None or account.kind != "organization":
+            return None
+        teams = [one for one in self.teams.values() if one.organization_id == organization_id]
+        teams.sort(key=lambda one: (one.permission != "owner", one.name.lower()))
+        logins = {one.id: sorted(self._logins_of(one.id)) for one in teams}
+        return ExportedOrganization(
+            name=account.login,
+            full_name=account.full_name,
+            email=account.email,
+            visibility=account.visibility,
+            teams=teams,
+            members={team_id: some for team_id, some in logins.items() if some},
+        )
+
+    def _logins_of(self, team_id: int) -> list[str]:
+        return [self.accounts[one].login for one in self._members_of(team_id) if one in self.accounts]
 
     def _administrators(self) -> list[int]:
         return [one.id for _, one in sorted(self.accounts.items()) if one.admin and one.active]

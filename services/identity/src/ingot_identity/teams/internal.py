@@ -1,16 +1,25 @@
 """Internal routes for repos and issues: teams and their members."""
 
-from typing import Annotated
+from collections import defaultdict
+from typing import Annotated, cast
 
 import msgspec
 from litestar import get, post
 
-from ingot_chassis.errors import NotFound
+from ingot_chassis.errors import NotFound, TooLarge
 from ingot_chassis.http.policy import MAX_ID, services
+from ingot_contracts.identity.accounts import Visibility
+from ingot_contracts.identity.exports import (
+    MOST_EXPORTED_MEMBERS,
+    MOST_EXPORTED_TEAMS,
+    ExportedOrganization,
+)
 from ingot_contracts.identity.teams import FindMembers, ImportedTeam, ImportTeam, Team
 from ingot_contracts.identity.units import UNITS, Unit
 from ingot_identity.access.store import teams as team_rows
 from ingot_identity.accounts.request import IdentityRequest
+from ingot_identity.accounts.store import queries as accounts
+from ingot_identity.accounts.store.tables import AccountKind
 from ingot_identity.members import store as members
 from ingot_identity.teams import rules
 from ingot_identity.teams import store as teams
@@ -113,4 +122,49 @@ async def teams_of_organization(
     return [present(row) for row in rows]
 
 
-routes = [members_of_teams, find_members, import_team, members_of_team, team_by_id, teams_of_organization]
+@get(
+    "/internal/organizations/{organization_id:int}/export",
+    policy=services("repos"),
+    include_in_schema=False,
+)
+async def export_organization(request: IdentityRequest, organization_id: int) -> ExportedOrganization:
+    """Return an organization with all teams and their members, without a check of its visibility.
+
+    Answers 413 if it has more teams or members than an archive may have.
+    """
+    async with request.db.read() as db:
+        row = await accounts.get(db, organization_id)
+        if row is None or row.kind != AccountKind.ORGANIZATION:
+            raise NotFound
+        team_list = await teams.list_all(db, organization_id, MOST_EXPORTED_TEAMS + 1)
+        member_list = await teams.list_all_members(db, organization_id, MOST_EXPORTED_MEMBERS + 1)
+    if len(team_list) > MOST_EXPORTED_TEAMS or len(member_list) > MOST_EXPORTED_MEMBERS:
+        raise TooLarge(
+            f"an archive has at most {MOST_EXPORTED_TEAMS} teams and {MOST_EXPORTED_MEMBERS} members of them"
+        )
+    logins = defaultdict[int, list[str]](list)
+    for one in member_list:
+        logins[one.team_id].append(one.login)
+    profile = request.presenter.organization(row)
+    return ExportedOrganization(
+        name=profile.username,
+        full_name=profile.full_name,
+        description=profile.description,
+        website=profile.website,
+        location=profile.location,
+        email=profile.email,
+        visibility=cast("Visibility", row.visibility),
+        teams=[present(one) for one in team_list],
+        members=dict(logins),
+    )
+
+
+routes = [
+    members_of_teams,
+    find_members,
+    import_team,
+    members_of_team,
+    team_by_id,
+    teams_of_organization,
+    export_organization,
+]

@@ -181,6 +181,33 @@ async def member_ids(db: Executor, team_id: int) -> list[int]:
     return list(ids.scalars())
 
 
+class TeamMemberRow(TypedRow):
+    """A member of a team, by login."""
+
+    team_id: int
+    login: str
+
+
+async def list_all(db: Executor, organization_id: int, limit: int) -> Sequence[TeamRow]:
+    """Return at most ``limit`` teams of an organization. Owners comes first, then the others by name."""
+    statement = select(team).where(team.c.organization_id == organization_id).limit(limit)
+    return await fetch_all(
+        db, statement.order_by(team.c.permission != TeamPermission.OWNER, team.c.lower_name), TeamRow
+    )
+
+
+async def list_all_members(db: Executor, organization_id: int, limit: int) -> Sequence[TeamMemberRow]:
+    """Return at most ``limit`` members of the teams of an organization, by login."""
+    statement = (
+        select(team_member.c.team_id, account.c.login)
+        .join(team, team.c.id == team_member.c.team_id)
+        .join(account, account.c.id == team_member.c.user_id)
+        .where(team.c.organization_id == organization_id)
+        .order_by(account.c.lower_login, team_member.c.team_id)
+    )
+    return await fetch_all(db, statement.limit(limit), TeamMemberRow)
+
+
 async def list_members(db: Executor, team_id: int, page: Slice) -> tuple[Sequence[AccountRow], int]:
     """Return a page of the accounts of members, oldest account first."""
     statement = select(account).join(team_member, team_member.c.user_id == account.c.id)
