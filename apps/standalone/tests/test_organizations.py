@@ -5,6 +5,7 @@ import io
 import json
 import stat
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ Call = Callable[..., Any]
 SCOPES = ["write:organization", "write:repository", "write:issue", "read:user", "write:admin"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def call(running: RunningIngot) -> Call:
     """Sends a request as the administrator."""
 
@@ -42,7 +43,7 @@ def token(call: Call, request: pytest.FixtureRequest) -> str:
     return str(call("POST", "users/root/tokens", new)["sha1"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def crew(call: Call) -> str:
     """An organization with a label, two repositories, and a team that has one of them."""
     for name in ("ann", "bob", "cat"):
@@ -125,6 +126,49 @@ def test_an_organization_comes_back_with_teams_labels_and_repositories(
     assert not (tmp_path / "part.zip").exists()
 
 
+def test_an_archive_of_the_api_is_imported_like_one_of_the_command(
+    running: RunningIngot, call: Call, token: str, crew: str, tmp_path: Path
+) -> None:
+    name = "crew"
+    state = call("POST", f"orgs/{name}/exports")
+    path = f"orgs/{name}/exports/{state['id']}"
+    deadline = time.monotonic() + 60
+    while state["status"] == "running":
+        assert time.monotonic() < deadline, state
+        time.sleep(0.2)
+        state = call("GET", path)
+    assert (state["status"], state["error"], state["repositories"]["done"]) == ("done", "", 2)
+    url = f"{running.url}api/v1/{path}/archive"
+    file = tmp_path / "crew.zip"
+    file.write_bytes(httpx.get(url, auth=("root", running.password), timeout=30).content)
+    assert file.stat().st_size == state["size"]
+
+    by_command = tmp_path / "command.zip"
+    done = ingot("export", "--organization", f"{running.url}{name}", str(by_command), INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    manifests = [json.loads(zipfile.ZipFile(one).read("organization.json")) for one in (file, by_command)]
+    for manifest in manifests:
+        assert manifest.pop("created_at")
+        manifest.pop("left_out", None)
+        names = [one["name"] for one in manifest.pop("repositories")]
+        assert sorted(names) == ["lamps", "oil"]
+    assert manifests[0] == manifests[1]
+
+    mapped = ("import", "--organization", "--map-logins", str(file), f"{running.url}again")
+    done = ingot(*mapped, INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    was, here = teams_of(call, name), teams_of(call, "again")
+    assert here == was
+    assert here["writers"][2:] == (["ann", "bob", "cat"], ["lamps"])
+    assert [one["name"] for one in call("GET", "orgs/again/labels")] == ["for all"]
+    for repository in ("lamps", "oil"):
+        [issue] = call("GET", f"repos/again/{repository}/issues")
+        assert (issue["title"], [one["name"] for one in issue["labels"]]) == (
+            f"about {repository}",
+            ["for all"],
+        )
+
+
 @pytest.mark.parametrize("address", ["", "crew", "ftp://x/crew", "http://ann:secret@x/crew"])
 def test_what_is_no_address_of_an_organization_is_refused(address: str, tmp_path: Path) -> None:
     error = ingot("export", "--organization", address, str(tmp_path / "a.zip")).error_line
@@ -157,6 +201,16 @@ def test_another_file_creates_nothing(files: dict[str, str], words: str, tmp_pat
             archive.writestr(name, text)
     address = "http://127.0.0.1:1/crew"
     assert words in ingot("import", "--organization", str(tmp_path / "a.zip"), address).error_line
+
+
+def test_an_import_names_what_its_file_lacks(running: RunningIngot, token: str, tmp_path: Path) -> None:
+    lost = {"name": "oil\n", "error": "the repository was deleted"}
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("organization.json", json.dumps(MANIFEST | {"repositories": [], "left_out": [lost]}))
+    arguments = ("import", "--organization", str(tmp_path / "a.zip"), f"{running.url}part")
+    done = ingot(*arguments, INGOT_TOKEN=token)
+    assert done.code == 0, done.out
+    assert f"oil is not in {tmp_path / 'a.zip'}: the repository was deleted" in done.out
 
 
 def test_options_that_do_not_fit_an_organization_are_refused(tmp_path: Path) -> None:

@@ -138,6 +138,13 @@ async def test_the_deletion_of_all_repositories_of_an_organization_is_noted(worl
     assert (newest.action, newest.subject) == ("organization.delete_repositories", "organization acme")
 
 
+async def test_an_export_of_an_organization_is_noted(world, ann, app):
+    begun = await ann.post("/orgs/acme/exports")
+    newest = (await entries(world))[0]
+    assert (newest.action, newest.subject) == ("organization.export", "organization acme")
+    assert newest.details["id"] == begun.json()["id"]
+
+
 @pytest.mark.parametrize("database_backend", ["sqlite"], indirect=True)
 async def test_a_push_mirror_is_noted_without_its_password(world, ann, app):
     body = {"remote_address": "http://me:hunter2@127.0.0.1:9/copy.git", "interval": "0"}

@@ -15,7 +15,13 @@ from .test_roles import MATRIX, ROLES, Stage, body_of, in_parts
 from .world import git
 
 OF_THE_ORGANIZATION = {
+    "DELETE /orgs/acme/exports/7",
     "DELETE /orgs/acme/repos",
+    "GET /orgs/acme/exports",
+    "GET /orgs/acme/exports/7",
+    "GET /orgs/acme/exports/7/archive",
+    "GET /orgs/acme/exports/7/repositories",
+    "POST /orgs/acme/exports",
     "GET /orgs/acme/repos",
     "GET /orgs/acme/activities/feeds",
     "POST /org/acme/repos",

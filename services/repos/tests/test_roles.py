@@ -69,6 +69,12 @@ MATRIX = {
     f"DELETE {R}/avatar": ADMIN,
     "GET //avatars/repositories/{id}/0a": at("read", 404),  # it has none
     "DELETE /orgs/acme/repos": (401, *[403] * 5, 202, 202),
+    "GET /orgs/acme/exports": (401, *[403] * 5, 200, 200),
+    "POST /orgs/acme/exports": (401, *[403] * 5, 202, 202),
+    "GET /orgs/acme/exports/7": (401, *[403] * 5, 404, 404),  # it was not exported
+    "DELETE /orgs/acme/exports/7": (401, *[403] * 5, 404, 404),
+    "GET /orgs/acme/exports/7/repositories": (401, *[403] * 5, 404, 404),
+    "GET /orgs/acme/exports/7/archive": (401, *[403] * 5, 404, 404),
     f"POST {R}/transfer": at("owner", 202),
     f"POST {R}/transfer/accept": (404,) * 8,  # none waits
     f"POST {R}/transfer/reject": (404,) * 8,

@@ -141,10 +141,10 @@ def _message(error: urllib.error.HTTPError) -> str:
         text = " ".join((details or str(answer["message"])).split())
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
         text = str(error.reason)
-    return _printable(text)
+    return printable(text)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text of a server without control characters."""
     return "".join(one for one in text if one.isprintable())
 
@@ -214,7 +214,7 @@ async def write_archive(
             counts: dict[str, int] = state["counts"]
             for file in state.get("left_out_files", []):  # older servers name none
                 what = f"#{file['number']}: {file['name']} is left out: {file['reason']}"
-                say(f"{repository.url} {_printable(what)}")
+                say(f"{repository.url} {printable(what)}")
         except asyncio.CancelledError:
             if stays and not has_ended:
                 await asyncio.to_thread(server.get, "DELETE", path)

@@ -21,6 +21,13 @@ import msgspec
 
 from ingot_chassis.clock import now
 from ingot_chassis.errors import CannotStart
+from ingot_remotes.archives.organization_layout import (
+    FORMAT,
+    MANIFEST,
+    MOST_MANIFEST_BYTES,
+    VERSION,
+    archive_path,
+)
 from ingot_standalone.archives import (
     BLOCK,
     UNFINISHED,
@@ -29,6 +36,7 @@ from ingot_standalone.archives import (
     RemoteServer,
     ingot_answers,
     open_private,
+    printable,
     read_archive,
     repository_at,
     segment,
@@ -36,9 +44,6 @@ from ingot_standalone.archives import (
 )
 from ingot_standalone.console import say
 
-FORMAT, VERSION = "ingot-organization", 1
-MANIFEST = "organization.json"
-MOST_MANIFEST_BYTES = 64 * 1024 * 1024
 PROFILE = ("full_name", "description", "website", "location", "email", "visibility")
 TEAM = (
     "name",
@@ -82,14 +87,20 @@ class _Repository(msgspec.Struct):
     sha256: str
 
 
+class _LeftOut(msgspec.Struct):
+    name: str
+    error: str = ""
+
+
 class _Manifest(msgspec.Struct):
-    """The fields of the manifest that the import reads."""
+    """The fields of the manifest that the import reads. ``left_out``: repositories that the file lacks."""
 
     format: str
     version: int
     labels: list[dict[str, Any]]
     teams: list[_Team]
     repositories: list[_Repository]
+    left_out: list[_LeftOut] = []
 
 
 class RemoteOrganization(NamedTuple):
@@ -140,7 +151,7 @@ async def export_organization(url: str, target: Path, *, token: str) -> None:
                 repository = RemoteRepository(organization.server, organization.name, one["name"])
                 path = Path(scratch, "repository.zip")
                 await write_archive(repository, path, stays=False)
-                one["path"] = f"repositories/{number:05}.zip"
+                one["path"] = archive_path(number)
                 one["sha256"] = await asyncio.to_thread(_add, archive, one["path"], path)
                 say(f"{number} of {len(manifest['repositories'])}: {repository.url}")
             archive.writestr(MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1))
@@ -222,6 +233,8 @@ async def import_organization(source: Path, url: str, *, token: str, map_logins:
             say(_undo(url, manifest, came))
             raise
     say(f"{url} is here: {len(came)} repositories, {len(manifest['teams'])} teams")
+    for one in manifest.get("left_out", []):
+        say(f"{printable(one['name'])} is not in {source}: {printable(one.get('error', ''))}")
     if absent:
         say(f"who did not join teams: {', '.join(sorted(absent))}")
 

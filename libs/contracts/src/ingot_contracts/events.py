@@ -47,6 +47,7 @@ _CONSUMERS: dict[type[msgspec.Struct], tuple[str, ...]] = {
     repos.ImportFetched: ("issues",),
     repos.ImportReassigned: ("issues",),
     repos.ExportRequested: ("issues",),
+    repos.OrganizationExportRequested: ("issues",),
     repos.RepositoryForked: ("issues",),
     repos.AccessChanged: ("identity", "issues", "hooks"),
     repos.PushReceived: ("issues",),

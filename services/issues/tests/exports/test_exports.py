@@ -8,8 +8,8 @@ import pytest
 from ingot_chassis.http.parts import PARTS
 from ingot_chassis.security.principal import Membership
 from ingot_contracts.identity.accounts import User
-from ingot_contracts.repos.events import ExportRequested
-from ingot_contracts.repos.exports import ExportedPull, ExportPage, LeftOutFile
+from ingot_contracts.repos.events import ExportRequested, OrganizationExportRequested
+from ingot_contracts.repos.exports import ExportedLabels, ExportedPull, ExportPage, LeftOutFile
 from ingot_contracts.repos.imports import (
     ImportedDependency,
     ImportedLabel,
@@ -23,6 +23,7 @@ from ingot_issues.attachments.components import AttachmentComponents
 from ingot_issues.attachments.rules import OBJECTS
 from ingot_issues.exports import jobs, rules
 from ingot_issues.exports.rules import KINDS, read_page
+from ingot_issues.labels.store import organization
 from ingot_testing.service import count_statements
 
 from ..builders import APP, HEAD, JOINED, repository
@@ -133,6 +134,37 @@ async def test_what_an_import_brought_goes_out_as_it_came(world):
     assert objects["issues"][1].assignees == [ImportedPerson(account_id=2)]
     assert [page.cursor for page in pages[1:]] == [page.following for page in pages[:-1]]
     assert pages[-1].following == ""
+
+
+async def test_labels_of_an_organization_go_out_at_once(world, monkeypatch):
+    for name in ("zinc", "Alum"):
+        await add_label(world, 9, name)
+    await add_label(world, 10, "of another")
+    monkeypatch.setattr(jobs, "MOST_LABELS", 2)
+    await world.deliver(OrganizationExportRequested(organization_id=9, name="one"))
+    await world.work()
+    [sent] = world.repos.bodies("labels", ExportedLabels)
+    assert (sent.name, sent.is_too_large) == ("one", False)
+    assert [(one.name, one.color, one.exclusive) for one in sent.labels] == [
+        ("Alum", "00aabb", True), ("zinc", "00aabb", True)
+    ]  # fmt: skip
+    await add_label(world, 9, "too much")
+    await world.deliver(OrganizationExportRequested(organization_id=9, name="two"))
+    await world.work()
+    [_, sent] = world.repos.bodies("labels", ExportedLabels)
+    assert (sent.name, sent.labels, sent.is_too_large) == ("two", [], True)
+
+
+async def add_label(world, organization_id, name):
+    values = {
+        "name": name,
+        "color": "00aabb",
+        "description": "",
+        "exclusive": True,
+        "is_archived": False,
+    }
+    async with world.db.transaction() as tx:
+        await organization.add(tx, organization_id, values)
 
 
 async def test_people_without_an_account_go_out_by_name(world):

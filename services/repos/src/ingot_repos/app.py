@@ -57,8 +57,9 @@ from ingot_repos.activities.jobs import ActivitySweep
 from ingot_repos.archives import internal as internal_exports
 from ingot_repos.archives.api import exports
 from ingot_repos.archives.api import imports as archive_imports
-from ingot_repos.archives.jobs import ArchiveFolders, ExportFiles, ExportJobs
-from ingot_repos.archives.rules.exports import ExportPages, expire
+from ingot_repos.archives.jobs import ArchiveFolders, ExportJobs
+from ingot_repos.archives.rules import exports as repository_exports
+from ingot_repos.archives.rules.exports import ExportPages
 from ingot_repos.catalog.store.tables import metadata
 from ingot_repos.changes.api import branch_reads as branches
 from ingot_repos.changes.api import branches as branch_changes
@@ -94,6 +95,10 @@ from ingot_repos.mirrors.api import mirrors, push_mirrors
 from ingot_repos.mirrors.jobs.mirrors import MirrorJobs, MirrorWorkers
 from ingot_repos.mirrors.jobs.push_mirrors import PushMirrorJobs
 from ingot_repos.mirrors.rules.push_mirrors import request_pushes
+from ingot_repos.organization_exports import api as organization_exports
+from ingot_repos.organization_exports import internal as internal_organization_exports
+from ingot_repos.organization_exports import rules as organization_export_rules
+from ingot_repos.organization_exports.jobs import ExportFiles, OrganizationExportJobs
 from ingot_repos.organization_imports import api as organization_imports
 from ingot_repos.organization_imports.jobs.imports import OrganizationImportJobs
 from ingot_repos.placement.api.forwarding import forward_to_shard
@@ -209,6 +214,8 @@ ROUTES = Router(
         lfs_locks.ROUTES,
         *lfs_ssh.routes,
         *listings.routes,
+        *internal_organization_exports.routes,
+        *organization_exports.routes,
         *organization_imports.routes,
         *parents.routes,
         *mirrors.routes,
@@ -271,7 +278,8 @@ def create_app(
         await asyncio.to_thread(parts[Archives].trim)
 
     async def expire_exports() -> None:
-        await expire(jobs.database, jobs, settings.shard)
+        for exports_of in (repository_exports, organization_export_rules):
+            await exports_of.expire(jobs.database, jobs, settings.shard)
 
     maintenance = Maintenance(jobs, storage, settings.shard)
     upkeep_workers = Workers("repos", jobs, on_shard(upkeep.work(), settings.shard), concurrency=1)
@@ -474,6 +482,15 @@ def _parts(settings: Settings, service: ServiceParts, own_urls: Sequence[str] | 
                 ).work()
                 | ExportJobs(
                     jobs, storage, objects, lfs, presenter, max_bytes=settings.max_remote_bytes
+                ).work()
+                | OrganizationExportJobs(
+                    jobs,
+                    identity,
+                    objects,
+                    shards,
+                    presenter,
+                    shard=settings.shard,
+                    max_bytes=settings.max_organization_export_bytes,
                 ).work()
                 | OrganizationImportJobs(
                     jobs, identity, opener, seal, presenter, default_branch=settings.default_branch

@@ -243,6 +243,9 @@ class Settings(ServiceSettings, kw_only=True):
     max_remote_bytes: Annotated[
         int, msgspec.Meta(ge=1, description="Most bytes that one import or sync may fetch.")
     ] = 20_000_000_000
+    max_organization_export_bytes: Annotated[
+        int, msgspec.Meta(ge=1, description="Most bytes of the archive of an organization.")
+    ] = 200_000_000_000
     migration_wait_seconds: Annotated[
         float,
         msgspec.Meta(

@@ -104,6 +104,18 @@ class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.expo
     name: str
 
 
+class OrganizationExportRequested(
+    msgspec.Struct, frozen=True, kw_only=True, tag="repos.organization_export.requested.v1"
+):
+    """An export of an organization was requested. issues sends its labels to repos.
+
+    ``name`` is the name of the export.
+    """
+
+    organization_id: int
+    name: str
+
+
 class MirrorSyncRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.sync.requested.v1"):
     """A sync of a mirror was requested. Wakes the workers."""
 
@@ -241,6 +253,7 @@ Event = (
     | ImportFetched
     | ImportReassigned
     | ExportRequested
+    | OrganizationExportRequested
     | MirrorSyncRequested
     | MirrorPushRequested
     | RepositoryForked

@@ -68,6 +68,17 @@ class ExportFile(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
 
 
+class ExportedLabels(msgspec.Struct, frozen=True, kw_only=True):
+    """All labels of an organization, for its export called ``name``.
+
+    ``is_too_large``: the organization has more labels than issues sends. Then the export fails.
+    """
+
+    name: str
+    labels: list[ImportedLabel] = []
+    is_too_large: bool = False
+
+
 def archived_file(sha256: str) -> str:
     """Return the path of a file in an archive, which is its address in texts."""
     return f"files/{sha256}"

@@ -37,7 +37,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.conflicts import ConflictedFile, Conflicts, FindConflicts, ResolveConflicts
-from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState
+from ingot_contracts.repos.exports import ExportedLabels, ExportFile, ExportPage, ExportState
 from ingot_contracts.repos.histories import History, HistoryCommit
 from ingot_contracts.repos.imports import ImportFile, ImportPage, ReadImportFile, ReadImportPage
 from ingot_contracts.repos.merge_rules import MergeRule
@@ -203,6 +203,7 @@ class FakeRepos:
             ("GET", "state"): lambda call: self._export_state(call, parameter_of(call, "name")),
             ("POST", "imported-files"): self._import_file,
             ("POST", "exported-files"): self._export_file,
+            ("POST", "labels"): lambda call: bool(body_of(call, ExportedLabels)),
         }
         handler = handlers.get((call.method, call.operation))
         if handler is None:

@@ -24,7 +24,7 @@ from ingot_contracts.repos.comparisons import (
     PullHead,
 )
 from ingot_contracts.repos.conflicts import Conflicts, FindConflicts, ResolveConflicts
-from ingot_contracts.repos.exports import ExportFile, ExportPage, ExportState
+from ingot_contracts.repos.exports import ExportedLabels, ExportFile, ExportPage, ExportState
 from ingot_contracts.repos.histories import History
 from ingot_contracts.repos.imports import (
     GHOST_ID,
@@ -132,6 +132,10 @@ class HttpRepos:
         """Send a page of an export. Return the new state of the export."""
         path = f"/internal/exports/{repository_id}/pages"
         return await self._peer.post(path, page, ExportState, timeout=SOURCE_SECONDS)
+
+    async def send_organization_labels(self, labels: ExportedLabels) -> None:
+        """Send the labels of an organization for its export. An export that has ended ignores them."""
+        await self._peer.post("/internal/organization-exports/labels", labels, bool, timeout=SOURCE_SECONDS)
 
     async def send_export_file(self, repository_id: int, file: ExportFile) -> ExportState:
         """Send a file of texts of an export, and return the state of the export."""

@@ -16,11 +16,21 @@ from ingot_chassis.errors import NotFound, TooLarge
 from ingot_chassis.jobs.jobs import Job, Jobs
 from ingot_chassis.jobs.workers import Work
 from ingot_chassis.objects.store import ObjectLost, ObjectStore
-from ingot_contracts.repos.exports import ExportFile, ExportPage, LeftOutReason
+from ingot_contracts.repos.exports import ExportedLabels, ExportFile, ExportPage, LeftOutReason
 from ingot_issues.attachments.rules import AttachmentEditor, object_key
 from ingot_issues.clients.repos import HttpRepos
-from ingot_issues.exports.rules import EXPORT, SendPages, left_out_of, read_page
+from ingot_issues.exports.rules import (
+    EXPORT,
+    EXPORT_LABELS,
+    MOST_LABELS,
+    SendLabels,
+    SendPages,
+    label_of,
+    left_out_of,
+    read_page,
+)
 from ingot_issues.exports.store import FileRow
+from ingot_issues.labels.store.organization import list_first
 
 MOST_FILE_BYTES = 32 * 1024 * 1024
 """Limit of a file: it is read into memory. An import has the same limit."""
@@ -38,7 +48,7 @@ class ExportJobs:
         self._objects = attachments.objects if attachments is not None else None
 
     def handlers(self) -> dict[str, Work]:
-        return {EXPORT: self.run}
+        return {EXPORT: self.run, EXPORT_LABELS: self.send_labels}
 
     async def run(self, job: Job) -> None:
         """Send up to ``PAGES_AT_ONCE`` pages. Queue the job again unless the export has ended."""
@@ -60,6 +70,20 @@ class ExportJobs:
                 state = await self._repos.send_export_page(request.repository_id, empty)
         async with self._db.transaction() as tx:
             await self._jobs.finish(tx, job, again_at=now())
+
+    async def send_labels(self, job: Job) -> None:
+        """Send the labels of an organization. A repeated request stores the same labels again."""
+        request = msgspec.json.decode(job.payload, type=SendLabels)
+        async with self._db.read() as db:
+            rows = await list_first(db, request.organization_id, MOST_LABELS + 1)
+        is_too_large = len(rows) > MOST_LABELS
+        await self._repos.send_organization_labels(
+            ExportedLabels(
+                name=request.name,
+                labels=[] if is_too_large else [label_of(row) for row in rows],
+                is_too_large=is_too_large,
+            )
+        )
 
     async def _send_files(
         self, repository_id: int, name: str, files: Mapping[str, FileRow]

@@ -52,6 +52,10 @@ from ingot_issues.reviewers.store.states import ReviewState
 
 EXPORT = "export"
 """The kind of export jobs."""
+EXPORT_LABELS = "export_labels"
+"""The kind of jobs that send the labels of an organization."""
+MOST_LABELS = 10_000
+"""Limit of the labels of an organization, which one request has."""
 KINDS = ("labels", "milestones", "issues", "pulls", "comments", "times", "dependencies")
 PAGE_OBJECTS = 100
 PULL_OBJECTS = 20
@@ -66,6 +70,13 @@ class SendPages(msgspec.Struct, frozen=True, kw_only=True):
     """A job that sends the pages of the export called ``name``."""
 
     repository_id: int
+    name: str
+
+
+class SendLabels(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that sends the labels of an organization for its export called ``name``."""
+
+    organization_id: int
     name: str
 
 
@@ -139,7 +150,7 @@ async def _read(
     after = cursor.after
     if kind == "labels":
         labels = await store.list_labels(db, repository_id, owner_id, after, PAGE_OBJECTS)
-        return [_label(row) for row in labels], [(row.id, 0) for row in labels]
+        return [label_of(row) for row in labels], [(row.id, 0) for row in labels]
     if kind == "milestones":
         milestones = await store.list_milestones(db, repository_id, after, PAGE_OBJECTS)
         return [_milestone(row) for row in milestones], [(row.id, 0) for row in milestones]
@@ -171,7 +182,7 @@ async def _read_numbered(
     return objects, [(row.number, row.blocker) for row in pairs]
 
 
-def _label(row: LabelRow) -> ImportedLabel:
+def label_of(row: LabelRow) -> ImportedLabel:
     return ImportedLabel(
         source_id=row.id,
         name=row.name,

@@ -11,11 +11,9 @@ import msgspec
 import structlog
 
 from ingot_chassis.clock import now
-from ingot_chassis.db.database import Database
 from ingot_chassis.db.driver import is_outage
 from ingot_chassis.jobs.jobs import Job, Jobs, LeaseLost
 from ingot_chassis.jobs.workers import Work
-from ingot_chassis.objects.files import StoredFiles
 from ingot_chassis.objects.store import ObjectStore
 from ingot_contracts.repos.imports import ImportedPerson
 from ingot_git.history.bundles import write_bundle
@@ -96,13 +94,6 @@ class _Page:
 
     def __init__(self, offset: int) -> None:
         self.limit, self.offset = PAGE_OBJECTS, offset
-
-
-class ExportFiles(StoredFiles):
-    """The archives in the object store."""
-
-    def __init__(self, database: Database, objects: ObjectStore) -> None:
-        super().__init__(database, objects, exports.OBJECTS, store.existing_uuids)
 
 
 class ArchiveFolders:

@@ -9,6 +9,7 @@ from ingot_chassis.peers.peers import NoRoute, Peer, segment
 from ingot_chassis.security.principal import Membership, Principal
 from ingot_contracts.identity.accounts import Account, NewOrganization, Ownership
 from ingot_contracts.identity.credentials import FindSignatureKeys, RenewPrincipal, SignatureKey
+from ingot_contracts.identity.exports import ExportedOrganization
 from ingot_contracts.identity.invitations import (
     Invitation,
     InvitationCode,
@@ -102,6 +103,18 @@ class HttpIdentity:
         """
         query = urlencode({"name": name, "ids": ids, "everywhere": str(everywhere).lower()}, doseq=True)
         return await self._peer.get(f"/internal/organizations/{organization_id}/teams?{query}", list[Team])
+
+    async def export_organization(self, organization_id: int) -> ExportedOrganization:
+        """Return an organization with all teams and their members.
+
+        Raises TooLarge if it has more than an archive may have, and Unavailable if identity runs an older
+        release.
+        """
+        path = f"/internal/organizations/{organization_id}/export"
+        try:
+            return await self._peer.get(path, ExportedOrganization)
+        except NoRoute as error:
+            raise error.unavailable("identity") from error
 
     async def members_of_teams(
         self, organization_id: int, team_ids: Sequence[int], *, write: bool, units: Sequence[Unit]

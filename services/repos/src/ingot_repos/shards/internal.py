@@ -14,13 +14,14 @@ from ingot_git.process.errors import RepositoryDamaged, RepositoryNotFound
 from ingot_git.process.streaming import in_threads
 from ingot_git.storage.copies import Contents, is_object_file, read_contents, read_files
 from ingot_repos.access.api.request import RepositoryRequest
+from ingot_repos.archives.rules import exports
 from ingot_repos.lfs.rules import objects as lfs_objects
 from ingot_repos.placement.clients import FileList
 from ingot_repos.releases.rules import assets as release_assets
 
 SHARDS = services("repos")
 BINARY = "application/octet-stream"
-_KEY = re.compile(rf"({lfs_objects.OBJECTS}|{release_assets.OBJECTS}|moves)(/[a-z0-9-]+)+")
+_KEY = re.compile(rf"({lfs_objects.OBJECTS}|{release_assets.OBJECTS}|{exports.OBJECTS}|moves)(/[a-z0-9-]+)+")
 
 
 @get("/internal/moves/{repository_id:int}", policy=SHARDS, include_in_schema=False)
@@ -50,7 +51,7 @@ async def files(request: RepositoryRequest, repository_id: int, data: FileList) 
 
 @get("/internal/moves/objects/{key:path}", policy=SHARDS, include_in_schema=False)
 async def stored_object(request: RepositoryRequest, key: str) -> Response[Any]:
-    """Return the bytes of an LFS object or a release asset."""
+    """Return the bytes of an LFS object, a release asset or an archive."""
     key, objects = key.removeprefix("/"), request.part(ObjectStore)
     size = await objects.size(key) if _KEY.fullmatch(key) else None
     if size is None:

@@ -30,6 +30,13 @@ async def list_page(db: Executor, organization_id: int, page: Slice) -> tuple[Se
     return await fetch_page(db, statement, page, LabelRow, func.lower(label.c.name), label.c.id)
 
 
+async def list_first(db: Executor, organization_id: int, limit: int) -> Sequence[LabelRow]:
+    """Return at most ``limit`` labels of an organization, by name."""
+    statement = select(label).where(label.c.organization_id == organization_id)
+    by_name = statement.order_by(func.lower(label.c.name), label.c.id)
+    return await fetch_all(db, by_name.limit(limit), LabelRow)
+
+
 async def remove(db: Executor, organization_id: int, label_id: int) -> None:
     """Delete a label of the organization, and remove it from issues. A missing label is ignored."""
     await db.execute(delete(label).where(label.c.organization_id == organization_id, label.c.id == label_id))

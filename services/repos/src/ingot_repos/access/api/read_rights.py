@@ -59,20 +59,21 @@ def require_scope(request: RepositoryRequest, scope: str) -> None:
         raise Denied("the token lacks the scope for that")
 
 
-def while_readable(answer: Response[Any], repository_id: int, renew: RenewReader) -> Response[Any]:
+def while_readable(answer: Response[Any], resource_id: int, renew: RenewReader) -> Response[Any]:
     """Return the response. A streamed response is cut off as soon as ``renew`` raises.
 
-    The connection then breaks, so the client notices that the response is incomplete.
+    The connection then breaks, so the client notices that the response is incomplete. ``resource_id`` is the
+    id of the repository or organization, for the log.
     """
     if isinstance(answer, Stream):
         parts = cast("AsyncGenerator[bytes, None]", answer.iterator)
-        answer.iterator = _cut_off(parts, repository_id, renew, asyncio.current_task())
+        answer.iterator = _cut_off(parts, resource_id, renew, asyncio.current_task())
     return answer
 
 
 async def _cut_off(
     parts: AsyncGenerator[bytes, None],
-    repository_id: int,
+    resource_id: int,
     renew: RenewReader,
     serving: asyncio.Task[Any] | None,
 ) -> AsyncGenerator[bytes, None]:
@@ -81,7 +82,7 @@ async def _cut_off(
 
     def stop(ended: asyncio.Task[ApiError]) -> None:
         if may_stop and not ended.cancelled() and serving is not None:
-            log.info("download cut off", repository=repository_id, error=ended.result().message)
+            log.info("download cut off", resource=resource_id, error=ended.result().message)
             serving.cancel()
 
     decision.add_done_callback(stop)

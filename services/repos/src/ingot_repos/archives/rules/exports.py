@@ -70,7 +70,12 @@ class WriteArchive(msgspec.Struct, frozen=True):
 
 def object_key(row: ExportRow) -> str:
     """Return the storage key of an archive."""
-    return f"{OBJECTS}/{row.repository_id}/{row.uuid}"
+    return key_of(row.repository_id, row.uuid)
+
+
+def key_of(repository_id: int, name: str) -> str:
+    """Return the storage key of the archive that the export called ``name`` has written."""
+    return f"{OBJECTS}/{repository_id}/{name}"
 
 
 def page_file(kind: Kind, number: int) -> str:
@@ -83,8 +88,8 @@ def people_file(kind: Kind, number: int) -> str:
     return f"people-{page_file(kind, number)}"
 
 
-async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str, layout: Layout) -> None:
-    """Begin an export. It replaces an earlier one. Raises Conflict while one runs."""
+async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str, layout: Layout) -> str:
+    """Begin an export, and return its name. It replaces an earlier one. Raises Conflict while one runs."""
     earlier = await store.get(tx, repository_id)
     if earlier is not None:
         if earlier.state == ImportState.RUNNING:
@@ -94,11 +99,16 @@ async def begin(tx: Tx, jobs: Jobs, repository_id: int, shard: str, layout: Layo
     if not await store.add(tx, repository_id, name, layout):
         raise Conflict("an export is running; cancel it first")
     tx.emit(ExportRequested(repository_id=repository_id, name=name), key=repository_id)
+    return name
 
 
 async def remove(tx: Tx, jobs: Jobs, row: ExportRow, shard: str) -> None:
-    """Delete an export, which may be running. Jobs delete its archive and its folder."""
-    await store.remove(tx, row.uuid)
+    """Delete an export, which may be running. Jobs delete its archive and its folder.
+
+    Do nothing if the export does not exist: an export of the organization may have its archive.
+    """
+    if not await store.remove(tx, row.uuid):
+        return
     await discard_archive(tx, jobs, row.uuid, shard)
     await jobs.add(tx, job_kind(FREE, shard), object_key(row), FreeObjects([object_key(row)]))
 
