@@ -158,12 +158,13 @@ class OrganizationExportJobs:
             for part in await store.list_startable(tx, row.id, row.organization_id, limit=AT_ONCE - running):
                 await self._begin(tx, part)
                 running += 1
-            waiting = await store.list_in_state(tx, row.id, PartState.WAITING)
-            parts = await store.list_in_state(tx, row.id, PartState.DONE)
-        if sum(part.size for part in parts) > self._max_bytes:
+            reached = await store.progress(tx, row.id)
+        if reached.bytes > self._max_bytes:
             raise ExportStopped("too-large")
-        if running or waiting or row.labels is None:
+        if running or reached.waiting or row.labels is None:
             return WATCH_SECONDS
+        async with self._db.read() as db:
+            parts = await store.list_in_state(db, row.id, PartState.DONE)
         await self._write(job, row, parts)
         return None
 

@@ -147,6 +147,13 @@ class CountRow(TypedRow):
     count: int
 
 
+class ProgressRow(TypedRow):
+    """The number of waiting repositories of an export, and the bytes of the archives that are done."""
+
+    waiting: int
+    bytes: int
+
+
 class TeamRepositoryRow(TypedRow):
     """A repository of an export to which a team has access."""
 
@@ -254,6 +261,17 @@ async def counts_of(db: Executor, export_ids: Collection[int]) -> Sequence[Count
         .group_by(table.c.export_id, table.c.state)
     )
     return await fetch_all(db, statement, CountRow)
+
+
+async def progress(db: Executor, export_id: int) -> ProgressRow:
+    """Return how far an export is. An export may have thousands of repositories."""
+    table = exported_repository
+    is_waiting, is_done = table.c.state == PartState.WAITING, table.c.state == PartState.DONE
+    statement = select(
+        func.count().filter(is_waiting).label("waiting"),
+        func.coalesce(func.sum(table.c.size).filter(is_done), 0).label("bytes"),
+    ).where(table.c.export_id == export_id)
+    return (await fetch_all(db, statement, ProgressRow))[0]
 
 
 async def list_repositories(db: Executor, export_id: int, page: Slice) -> tuple[Sequence[PartRow], int]:
