@@ -152,7 +152,7 @@ READ = [
     "releases", "releases/tag/v1", "releases.atom", "compare", "compare/main...topic/one", "stars",
     "watchers", "forks", "labels", "milestones", "issues", "issues?state=closed&q=x", "issues/1",
     "issues.atom", "pulls", "pulls/2", "pulls/2/commits", "pulls/2/files", "pulls/2/files?style=split&at=1R1",
-    "pulls/2.diff", "issues/2",
+    "pulls/2/range-diff", "pulls/2.diff", "issues/2",
 ]  # fmt: skip
 SIGNED_IN = ["issues/new", "issues/1/facts", "fork", "releases/new"]
 OPERATIONS = ["admin/tasks", "admin/jobs", "admin/events", "admin/audit", "admin/limits", "admin/mails"]

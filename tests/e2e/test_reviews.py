@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from base64 import b64encode
 from typing import Any
 
 import httpx
@@ -92,3 +93,43 @@ async def test_a_protected_branch_is_merged_into_when_all_that_it_demands_is_the
                 await http.get(f"{root}/branches/fix", auth=(ann, f"what {ann} knows"))
             ).status_code != 404:
                 await asyncio.sleep(0.05)
+
+
+async def test_a_head_that_a_force_push_replaced_is_compared_and_read_nowhere_else(deployment):
+    ann = f"ann-{secrets.token_hex(3)}"
+    async with httpx.AsyncClient(base_url=f"{deployment.url}api/v1/", timeout=60) as http:
+        ask = Forge(http)
+        person = {"username": ann, "email": f"{ann}@example.org", "password": f"what {ann} knows"}
+        await ask(201, ADMINISTRATOR[0], "POST", "admin/users", person)
+        await ask(
+            201, ann, "POST", "user/repos", {"name": "app", "auto_init": True, "default_branch": "main"}
+        )
+        root, heads = f"repos/{ann}/app", []
+        for branch, last in (("fix", "first"), ("again", "second")):
+            text = "".join(f"{number}\n" for number in range(20)) + f"{last}\n"
+            file = {"content": b64encode(text.encode()).decode(), "branch": "main", "new_branch": branch}
+            made = await ask(201, ann, "POST", f"{root}/contents/oil.txt", file | {"message": "Oil it"})
+            heads.append(made["commit"]["sha"])
+        old, new = heads
+        opened = await ask(
+            201, ann, "POST", f"{root}/pulls", {"title": "Oil it", "head": "fix", "base": "main"}
+        )
+        pull = f"{root}/pulls/{opened['number']}"
+        move = {"new_commit_id": new, "force": True}
+        await ask(204, ann, "PUT", f"{root}/branches/fix", move)
+        async with asyncio.timeout(60):
+            while (await ask(200, ann, "GET", pull))["head"]["sha"] != new:
+                await asyncio.sleep(0.05)
+        page = f"{deployment.url}{ann}/app/pulls/{opened['number']}"
+        way = f'/pulls/{opened["number"]}/range-diff?old={old}&amp;new={new}"'
+        assert way in (await http.get(page)).text
+        shown = await http.get(f"{page}/range-diff?old={old}&new={new}")
+        assert (shown.status_code, "1 changed" in shown.text) == (200, True), shown.text
+        for line in ('<span class="del">-+first', '<span class="add">++second'):
+            assert line in shown.text
+        await ask(404, ann, "GET", f"{root}/git/commits/{old}")
+        base = await ask(200, ann, "GET", f"{root}/branches/main")
+        refused = await http.get(f"{page}/range-diff?old={base['commit']['id']}&new={new}")
+        assert (refused.status_code, "1 changed" in refused.text) == (404, False)
+        await ask(200, ann, "PATCH", root, {"private": True})
+        assert (await http.get(f"{page}/range-diff?old={old}&new={new}")).status_code == 404
