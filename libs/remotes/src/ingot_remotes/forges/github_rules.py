@@ -27,7 +27,7 @@ class _Team(msgspec.Struct):
 
 
 class _Allowed(msgspec.Struct):
-    """Who is allowed to do something."""
+    """The people and teams that are allowed to do something."""
 
     users: list[UserAnswer] = []
     teams: list[_Team] = []
