@@ -171,6 +171,7 @@ class World:
             "invitation_id": ABSENT_ID,
             "registration_id": ABSENT_ID,
             "import_id": ABSENT_ID,
+            "export_id": ABSENT_ID,
         }
 
     def _organization(self, target: Target) -> dict[str, Any]:
@@ -184,7 +185,9 @@ class World:
         self.do(by, "PUT", f"teams/{others}/members/mia")
         hook = self.do(by, "POST", f"{path}/hooks", **HOOK)["id"]
         label = self.do(by, "POST", f"{path}/labels", name="all", color="#00ff00")["id"]
+        export = self.do(by, "POST", f"{path}/exports")["id"]
         things = {"org": target.owner, "team_id": team, "hook_id": hook, "label_id": label}
+        things["export_id"] = export
         return things | {"name": "next", "username": "sam", "invitation_id": ABSENT_ID}
 
     def _repository(self, target: Target) -> dict[str, Any]:

@@ -25,6 +25,10 @@ LABEL, MILESTONE = (
     plain(Label(id=1, name="l", color="ff0000")),
     plain(Milestone(id=1, title="m", open_issues=1)),
 )
+EXPORT = {
+    "id": 1, "status": "done", "size": 1, "error": "", "repositories": {"done": 1}, "created_at": MOMENT,
+    "finished_at": MOMENT, "expires_at": MOMENT,
+}  # fmt: skip
 IMPORTED = {
     "status": "running", "phase": "issues", "percent": 0, "error": "", "repeat": 0, "conflicts": 0,
     "counts": {"issues": {"done": 5, "total": 9}, "labels": {"done": 0, "total": None}},
@@ -94,6 +98,9 @@ def lists_of(count):
             "username": "nora", "email": "a@example.org", "email_confirmed": True, "note": "",
             "created_at": MOMENT,
         }),
+        "/orgs/crew/exports": [EXPORT], "/orgs/crew/exports/1/repositories": rows({
+            "status": "done", "size": 1, "error": "", "left_out_files": [],
+        }, name="r"),
         "/admin/imports": rows(IMPORT), "/admin/imports/1/repositories": rows(IMPORTED, name="r"),
         "/admin/imports/1/teams": rows({"name": "crew", "status": "done", "members": 2, "error": ""}),
         "/admin/imports/1/absent_members": rows({"login": "cat", "teams": 1}),
@@ -147,6 +154,7 @@ PAGES = (
     "/user/settings/emails", "/user/settings/oauth2", "/user/settings/hooks",
     "/user/settings/hooks/1", "/org/crew/settings/members", "/org/crew/settings/teams",
     "/org/crew/settings/teams/1", "/org/crew/settings/labels", "/org/crew/settings/hooks",
+    "/org/crew/settings/export",
     "/org/crew/settings/hooks/1", "/admin/users", "/admin/orgs", "/admin/auths", "/admin/mails",
     "/admin/registrations", "/admin/auths/1", "/admin/imports", "/admin/imports/1",
     "/user/settings/external_accounts",

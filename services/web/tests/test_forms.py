@@ -161,6 +161,7 @@ FIELDS = {
     "/org/crew/settings/avatar": {"remove": "1"},
     "/ann/demo/settings/avatar": {"remove": "1"},
     "/org/crew/settings": {"do": "save"},
+    "/org/crew/settings/export": {"do": "begin"},
     "/admin/users/bob": {"do": "save"},
     "/admin/auths/1": {"do": "save"},
     "/admin/imports": {"do": "import"},

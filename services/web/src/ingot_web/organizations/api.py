@@ -1,4 +1,4 @@
-"""Routes for organizations: creation, settings, members, teams and labels."""
+"""Routes for organizations: creation, settings, members, teams, labels and exports."""
 
 from asyncio import gather
 from collections.abc import Coroutine, Mapping
@@ -14,6 +14,7 @@ from ingot_web.forms.rules.fields import Form, require_typed
 from ingot_web.labels.api import LABEL_ACTS, send_label
 from ingot_web.pages.api.avatars import send_avatar
 from ingot_web.pages.api.request import WebRequest
+from ingot_web.repositories.api.imports import SECONDS
 
 SHOWN = 50
 FIELDS = ("full_name", "description", "website", "location")
@@ -397,8 +398,48 @@ async def change_label(request: WebRequest, org: str) -> Response[Any]:
     return pages.redirect("/labels")
 
 
+@get(f"{SETTINGS}/export", policy=anyone(), include_in_schema=False)
+async def export(request: WebRequest, org: str) -> Response[str]:
+    """Show the archives of the organization, and the progress of the latest export."""
+    return await _export(OrganizationPages(request, org))
+
+
+async def _export(pages: OrganizationPages, problem: ApiError | None = None) -> Response[str]:
+    """Return the page of the archives. It refreshes while an export runs."""
+    request, latest = pages.request, None
+    (exports,) = await pages.load(pages.forge.listing("repos", pages.api("exports"), limit=SHOWN))
+    values: dict[str, Any] = {"exports": exports.rows}
+    if exports.rows:
+        latest = exports.rows[0]
+        parts = await pages.forge.listing(
+            "repos",
+            pages.api("exports", latest["id"], "repositories"),
+            page=request.number,
+            limit=SHOWN,
+        )
+        values |= {"parts": parts.rows, "pages": request.pages_of(parts.total, SHOWN)}
+    is_running = latest is not None and latest["status"] == "running"
+    is_watched = is_running and request.query_params.get("refresh") != "no"
+    values |= {"latest": latest, "is_running": is_running, "is_watched": is_watched, "seconds": SECONDS}
+    return pages.render("export", "Export", problem, **values)
+
+
+@post(f"{SETTINGS}/export", policy=anyone(), include_in_schema=False)
+async def change_export(request: WebRequest, org: str) -> Response[Any]:
+    """Begin an export, cancel it, or delete its archive."""
+    form, pages = await request.sent_form(), OrganizationPages(request, org)
+    try:
+        if form.text("do") == "remove":
+            await pages.forge.send("DELETE", "repos", pages.api("exports", form.text("export")))
+        else:
+            await pages.forge.send("POST", "repos", pages.api("exports"))
+    except ApiError as error:
+        return await _export(pages, error)
+    return pages.redirect("/export")
+
+
 routes = [
     new, create, general, edit, members, remove_member, teams, change_teams, team, change_team, edit_team,
     save_team,
-    labels, change_label, change_avatar,
+    labels, change_label, change_avatar, export, change_export,
 ]  # fmt: skip
