@@ -424,8 +424,8 @@ async def _fill(url, mailboxes):
         heads = []
         for name in ("again", "anew"):
             said = content("".join(f"{number}\n" for number in range(30)) + f"{name}\n")
-            made = await make(f"{base}/contents/e.txt", content=said, message="Say it", new_branch=name)
-            heads.append(made["commit"]["sha"])
+            answer = await make(f"{base}/contents/e.txt", content=said, message="Say it", new_branch=name)
+            heads.append(answer["commit"]["sha"])
         await make(f"{base}/pulls", title="Again", head="again", base="main")
         moved = {"new_commit_id": heads[1], "force": True}
         assert (await http.put(f"{base}/branches/again", json=moved)).status_code == 204

@@ -108,8 +108,8 @@ async def test_a_head_that_a_force_push_replaced_is_compared_and_read_nowhere_el
         for branch, last in (("fix", "first"), ("again", "second")):
             text = "".join(f"{number}\n" for number in range(20)) + f"{last}\n"
             file = {"content": b64encode(text.encode()).decode(), "branch": "main", "new_branch": branch}
-            made = await ask(201, ann, "POST", f"{root}/contents/oil.txt", file | {"message": "Oil it"})
-            heads.append(made["commit"]["sha"])
+            answer = await ask(201, ann, "POST", f"{root}/contents/oil.txt", file | {"message": "Oil it"})
+            heads.append(answer["commit"]["sha"])
         old, new = heads
         opened = await ask(
             201, ann, "POST", f"{root}/pulls", {"title": "Oil it", "head": "fix", "base": "main"}

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from ingot_contracts.issues.file_views import FileViews
-from ingot_contracts.issues.head_comparisons import HeadComparison, PushedHead
+from ingot_contracts.issues.head_comparisons import HeadComparison, HeadVersion
 from ingot_contracts.repos.range_diffs import CommitPair, RangeDiff
 from ingot_testing.browser import chromium, open_page
 from ingot_web.pages.rules.templates import STATIC
@@ -189,8 +189,8 @@ async def test_a_time_stands_on_one_line_and_a_link_to_a_review_beside_its_words
 
 async def test_the_difference_of_two_heads_has_the_width_of_the_page(show, forge):
     heads = [
-        PushedHead(sha=HEAD["sha"]),
-        PushedHead(sha="2" * 40, pushed_at=datetime(2026, 1, 2, tzinfo=UTC)),
+        HeadVersion(sha=HEAD["sha"]),
+        HeadVersion(sha="2" * 40, created_at=datetime(2026, 1, 2, tzinfo=UTC)),
     ]
     difference = "@@ " + "a/very/deep/folder/" * 9 + "\n" + "++" + "x" * 400
     pairs = [

@@ -7,7 +7,7 @@ import pytest
 
 from ingot_chassis.security.keys import SigningKey
 from ingot_chassis.security.principal import SERVICE_HEADER, ServiceIdentity
-from ingot_contracts.issues.head_comparisons import MOST_HEADS, PushedHead
+from ingot_contracts.issues.head_comparisons import MOST_HEADS, HeadVersion
 from ingot_contracts.repos.range_diffs import CommitPair
 from ingot_issues.pulls.rules.heads import heads_of
 
@@ -24,7 +24,7 @@ def settings(settings):
 
 
 @pytest.fixture
-async def pushed(world):
+async def force_push(world):
     """Pull request 1, whose head a force push moved from HEAD to NEXT."""
     await world.propose()
     await move(world, NEXT)
@@ -44,20 +44,20 @@ async def ask(world, old, new, *, as_=0, number=1):
     return await world.http.get(path, headers=headers)
 
 
-def asked(world):
+def questions(world):
     return [call.query for call in world.repos.calls if call.operation == "range-diff"]
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_heads_before_and_after_a_push_are_compared(world):
     answer = await ask(world, HEAD, NEXT.upper())
     assert answer.status_code == 200, answer.text
     [pair] = answer.json()["comparison"]["pairs"]
     assert (pair["state"], pair["title"], pair["difference"]) == ("changed", "a commit", "@@ f")
-    assert asked(world) == [f"old={HEAD}&new={NEXT}&base={BASE}&base_tip={BASE}"]
+    assert questions(world) == [f"old={HEAD}&new={NEXT}&base={BASE}&base_tip={BASE}"]
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_any_two_heads_are_compared_in_any_order(world):
     await move(world, JOINED)
     for old, new in ((HEAD, JOINED), (NEXT, HEAD), (JOINED, JOINED)):
@@ -66,17 +66,17 @@ async def test_any_two_heads_are_compared_in_any_order(world):
     assert (await ask(world, HEAD, NEXT)).status_code == 200
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_the_heads_that_can_be_compared_are_listed(world):
     await move(world, JOINED)
     await move(world, HEAD)
     answer = (await ask(world, "", "")).json()
-    heads = [(head["sha"], head["pushed_at"] is None) for head in answer["heads"]]
+    heads = [(head["sha"], head["created_at"] is None) for head in answer["heads"]]
     assert (heads, answer["comparison"]) == ([(NEXT, False), (JOINED, False), (HEAD, False)], None)
     world.repos.branches[APP, "other"] = HEAD
     await world.propose(head="other")
     [head] = (await ask(world, "", "", number=2)).json()["heads"]
-    assert (head, asked(world)) == ({"sha": HEAD, "pushed_at": None}, [])
+    assert (head, questions(world)) == ({"sha": HEAD, "created_at": None}, [])
 
 
 def test_only_the_latest_heads_are_listed():
@@ -87,26 +87,26 @@ def test_only_the_latest_heads_are_listed():
     heads = heads_of(pushes, str(MOST_HEADS + 5))
     assert (len(heads), heads[0].sha, heads[-1].sha) == (MOST_HEADS, "6", str(MOST_HEADS + 5))
     first, last = heads_of(pushes[:1], "1")
-    assert (first.sha, first.pushed_at, last.sha, last.pushed_at) == ("0", None, "1", MOMENT)
-    assert heads_of([], "x") == [PushedHead(sha="x")]
+    assert (first.sha, first.created_at, last.sha, last.created_at) == ("0", None, "1", MOMENT)
+    assert heads_of([], "x") == [HeadVersion(sha="x")]
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_a_deleted_head_is_named(world):
     world.repos.missing_heads = {HEAD}
     answer = (await ask(world, HEAD, NEXT)).json()
     assert answer["comparison"] == {"pairs": [], "missing": HEAD}
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 @pytest.mark.parametrize("sha", [BASE, "e" * 40, "", "x", "%", "%25" * 40, HEAD[:39], "fix", "_" * 40])
 async def test_a_commit_that_was_no_head_of_the_pull_request_is_not_compared(world, sha):
     assert (await ask(world, sha, NEXT)).status_code == 404
     assert (await ask(world, NEXT, sha)).status_code == 404
-    assert asked(world) == []
+    assert questions(world) == []
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_the_heads_of_another_pull_request_are_not_compared(world):
     world.repos.branches[APP, "other"] = JOINED
     world.repos.comparison = comparison(head_sha=JOINED)
@@ -116,7 +116,7 @@ async def test_the_heads_of_another_pull_request_are_not_compared(world):
     assert (await ask(world, HEAD, JOINED)).status_code == 404
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 @pytest.mark.parametrize("status", [413, 503])
 async def test_what_repos_refuses_is_refused_with_its_words(world, status):
     world.repos.failures["range-diff"] = (status, "there is too much")
@@ -125,7 +125,7 @@ async def test_what_repos_refuses_is_refused_with_its_words(world, status):
     assert status == 503 or answer.json()["message"] == "there is too much"
 
 
-@pytest.mark.usefixtures("pushed")
+@pytest.mark.usefixtures("force_push")
 async def test_only_readers_of_the_pull_request_may_ask(world):
     await world.open_issue()
     assert (await ask(world, HEAD, NEXT, number=2)).status_code == 404

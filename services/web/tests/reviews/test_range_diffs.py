@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from ingot_contracts.issues.head_comparisons import HeadComparison, PushedHead
+from ingot_contracts.issues.head_comparisons import HeadComparison, HeadVersion
 from ingot_contracts.repos.range_diffs import CommitPair, RangeDiff
 from ingot_web.reviews.rules.range_diffs import difference_html, totals
 
@@ -15,8 +15,8 @@ OLD, NEW, OTHER = "2" * 40, "1" * 40, "3" * 40  # the head of the pull request i
 PAGE = "/ann/demo/pulls/1/range-diff"
 PATH = f"/internal{HOME}/pulls/1/range-diff"
 BOTH = f"?old={OLD}&new={NEW}"
-PUSHED_AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-HEADS = [PushedHead(sha=OLD), PushedHead(sha=NEW, pushed_at=PUSHED_AT)]
+PUSH_TIME = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+HEADS = [HeadVersion(sha=OLD), HeadVersion(sha=NEW, created_at=PUSH_TIME)]
 PAIRS = [
     CommitPair(state="unchanged", old="4" * 40, new="4" * 40, title="same"),
     CommitPair(state="changed", old=OLD, new=NEW, title="<b>bold", difference="@@ f\n  1\n -2\n-+<two>\n++3"),
@@ -32,7 +32,7 @@ def forge(forge):
     return forge
 
 
-def pushed(**more):
+def push_event(**more):
     event = {
         "id": 3, "type": "pull_push", "body": "", "user": ANN_USER, "created_at": MOMENT, "review_id": 0,
         "ref_commit_sha": "", "ref_issue": None, "old_ref": OLD, "new_ref": NEW,
@@ -65,7 +65,7 @@ async def test_the_form_offers_the_heads_and_has_the_compared_ones(pages, forge)
     assert shown.count(f'<option value="{OLD}" selected>2222222222</option>') == 1
     assert shown.count(f'<option value="{NEW}" selected>') == 1
     assert '<label for="old">Before</label>' in shown
-    forge.internal[f"GET {PATH}"] = HeadComparison(heads=[PushedHead(sha=OTHER), *HEADS])
+    forge.internal[f"GET {PATH}"] = HeadComparison(heads=[HeadVersion(sha=OTHER), *HEADS])
     empty = (await pages.get(PAGE)).text
     assert (empty.count(f'"{OLD}" selected'), empty.count(f'"{NEW}" selected')) == (1, 1)
     assert 'id="pairs"' not in empty
@@ -114,7 +114,7 @@ async def test_values_of_the_query_are_only_values(pages, forge):
 
 async def test_each_push_in_the_timeline_has_a_way_to_the_page(pages, forge):
     forge.answers[f"{HOME}/issues/1"] = issue(pull_request={"merged": False, "draft": False})
-    forge.answers[f"{HOME}/issues/1/timeline"] = [pushed(), pushed(id=4, old_ref="", new_ref="")]
+    forge.answers[f"{HOME}/issues/1/timeline"] = [push_event(), push_event(id=4, old_ref="", new_ref="")]
     shown = unescape((await pages.get("/ann/demo/pulls/1")).text)
     way = f'<a href="{PAGE}{BOTH}" aria-label="Compare 2222222222 with 1111111111">Compare</a>'
     assert (shown.count(way), shown.count(">Compare</a>"), shown.count("pushed commits")) == (1, 1, 2)

@@ -9,11 +9,11 @@ from ingot_contracts.repos.range_diffs import RangeDiff
 MOST_HEADS = 100
 
 
-class PushedHead(msgspec.Struct, frozen=True, kw_only=True):
-    """A head of a pull request. ``pushed_at`` is when a push to it was noted; None for the first head."""
+class HeadVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A head of a pull request. ``created_at`` is when a push to it was noted; None for the first head."""
 
     sha: str
-    pushed_at: datetime | None = None
+    created_at: datetime | None = None
 
 
 class HeadComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,5 +23,5 @@ class HeadComparison(msgspec.Struct, frozen=True, kw_only=True):
     ``new`` nothing is compared. 404 for a commit that was no head of the pull request.
     """
 
-    heads: list[PushedHead] = []
+    heads: list[HeadVersion] = []
     comparison: RangeDiff | None = None

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from ingot_contracts.issues.head_comparisons import MOST_HEADS, PushedHead
+from ingot_contracts.issues.head_comparisons import MOST_HEADS, HeadVersion
 from ingot_issues.records.store.timeline import Details, PushRow
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -17,18 +17,18 @@ def is_head_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def heads_of(pushes: Sequence[PushRow], present: str) -> list[PushedHead]:
+def heads_of(pushes: Sequence[PushRow], present: str) -> list[HeadVersion]:
     """Return the heads before and after these pushes, oldest first: the latest ``MOST_HEADS``.
 
     A head to which the branch returned has its latest place.
     """
-    pushed_at: dict[str, datetime | None] = {}
+    created_at: dict[str, datetime | None] = {}
     for push in pushes:
         details = msgspec.json.decode(push.details, type=Details)
-        if details.old_ref not in pushed_at:
-            pushed_at[details.old_ref] = None
-        pushed_at.pop(details.new_ref, None)
-        pushed_at[details.new_ref] = push.created_at
-    if present not in pushed_at:
-        pushed_at[present] = None
-    return [PushedHead(sha=sha, pushed_at=at) for sha, at in pushed_at.items() if sha][-MOST_HEADS:]
+        if details.old_ref not in created_at:
+            created_at[details.old_ref] = None
+        created_at.pop(details.new_ref, None)
+        created_at[details.new_ref] = push.created_at
+    if present not in created_at:
+        created_at[present] = None
+    return [HeadVersion(sha=sha, created_at=at) for sha, at in created_at.items() if sha][-MOST_HEADS:]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from ingot_contracts.issues.head_comparisons import PushedHead
+from ingot_contracts.issues.head_comparisons import HeadVersion
 from ingot_contracts.repos.range_diffs import CommitPair, PairState
 from ingot_web.pages.rules.templates import moment, short
 
@@ -30,15 +30,15 @@ def totals(pairs: Sequence[CommitPair]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in BADGES if counts[state])
 
 
-def head_choices(heads: Sequence[PushedHead], present: str) -> list[tuple[str, str]]:
+def head_choices(heads: Sequence[HeadVersion], present: str) -> list[tuple[str, str]]:
     """Return the id and the label of each head, latest first."""
     return [(head.sha, _label(head, present)) for head in reversed(heads)]
 
 
-def _label(head: PushedHead, present: str) -> str:
+def _label(head: HeadVersion, present: str) -> str:
     parts = [short(head.sha)]
-    if head.pushed_at is not None:
-        parts.append(moment(head.pushed_at.isoformat()))
+    if head.created_at is not None:
+        parts.append(moment(head.created_at.isoformat()))
     if head.sha == present:
         parts.append("present head")
     return ", ".join(parts)
