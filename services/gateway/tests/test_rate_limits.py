@@ -189,6 +189,7 @@ def test_an_unknown_store_is_named():
         ("GET", "/ann/app/commit/abc", EXPENSIVE),
         ("GET", "/ann/app/commits/branch/main/src/a.txt", EXPENSIVE),
         ("GET", "/ann/app/pulls/1/files", EXPENSIVE),
+        ("GET", "/ann/app/pulls/1/range-diff", EXPENSIVE),
         ("GET", "/ann/app/pulls/1.diff", EXPENSIVE),
         ("POST", "/ann/app.git/git-upload-pack", EXPENSIVE),
         ("POST", "/ann/app.git/git-receive-pack", EXPENSIVE),

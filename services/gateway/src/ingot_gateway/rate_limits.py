@@ -41,7 +41,7 @@ _EXPENSIVE = re.compile(
     r"git-(upload|receive)-pack|clone\.bundle|(archive|blame|blob_excerpt|compare|find)/.+|diffpatch|merge-upstream"
     r"|commits?/[^/]+/revert"
     r"|(commits|atom|rss)/(branch|tag|commit)/[^/]+/.+|commit/[^/]+|git/commits/[^/]+\.(diff|patch)"
-    r"|pulls/[^/]+(\.diff|\.patch|/files|/commits/.+|/merge|/update))",
+    r"|pulls/[^/]+(\.diff|\.patch|/files|/range-diff|/commits/.+|/merge|/update))",
     re.DOTALL,
 )
 _COSTLY_QUERY = re.compile(rb"(^|&)(q|keyword|path)=[^&]")

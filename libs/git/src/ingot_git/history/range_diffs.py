@@ -22,7 +22,7 @@ from ingot_git.process.errors import GitFailed, ObjectNotFound, OutputTooLarge
 
 MOST_COMMITS = 250
 """Commits of one version. git compares each commit of one version with each of the other."""
-MOST_OUTPUT = MIB
+MOST_OUTPUT = MIB // 2
 MAX_CPU = CpuLimit(0.6)
 _SECONDS = 6.0
 _MEMORY = 256 * MIB
