@@ -70,7 +70,7 @@ MATRIX = {
     "GET //avatars/repositories/{id}/0a": at("read", 404),  # it has none
     "DELETE /orgs/acme/repos": (401, *[403] * 5, 202, 202),
     "GET /orgs/acme/exports": (401, *[403] * 5, 200, 200),
-    "POST /orgs/acme/exports": (401, *[403] * 5, 202, 202),
+    "POST /orgs/acme/exports": (401, *[403] * 5, 202, 409),  # that of the owner is running
     "GET /orgs/acme/exports/7": (401, *[403] * 5, 404, 404),  # it was not exported
     "DELETE /orgs/acme/exports/7": (401, *[403] * 5, 404, 404),
     "GET /orgs/acme/exports/7/repositories": (401, *[403] * 5, 404, 404),

@@ -90,8 +90,8 @@ async def list_repositories(request: RepositoryRequest, export_id: int) -> Respo
 
     A token also needs the scopes `read:repository` and `read:issue`.
     """
-    _require_scopes(request)
     page, row = request.page(), await _get(request, export_id)
+    _require_scopes(request)
     async with request.db.read() as db:
         parts, total = await store.list_repositories(db, row.id, page)
     listed = [rules.present_repository(one) for one in parts]
