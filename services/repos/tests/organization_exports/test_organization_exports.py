@@ -23,6 +23,7 @@ from ingot_repos.organization_exports import jobs, rules
 from ingot_repos.organization_exports.jobs import AT_ONCE, TRIES, ExportFiles
 from ingot_repos.organization_exports.rules import LONGEST, MOST_EXPORTS, REASONS, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
+from ingot_testing.non_empty import non_empty
 
 from ..archive_builders import OBJECTS
 from ..organization_imports.test_organization_imports import change_account, kill_step, make_due
@@ -77,7 +78,7 @@ async def call_of_issues(person, path, sent):
 
 async def send_labels(person, **fields):
     """Send the labels of the last export as issues does."""
-    [*_, event] = await person.world.events("organization_export.requested")
+    [*_, event] = await person.world.events("labels.requested")
     fields = {"name": event["name"], "labels": [LABEL]} | fields
     return await call_of_issues(person, "organization-exports/labels", ExportedLabels(**fields))
 
@@ -354,7 +355,7 @@ async def test_files_that_an_archive_lacks_are_named(world, owner, monkeypatch):
     files = [LeftOutFile(number=n, name="film.mp4", size=50_000_000, reason="too-large") for n in (1, 2)]
     await send_pages(owner, left_out=files)
     await work(world, 4)
-    for one in (await owner.get(f"{path}/repositories")).json():
+    for one in non_empty((await owner.get(f"{path}/repositories")).json()):
         assert one["left_out_files"] == [msgspec.to_builtins(files[0])]
 
 

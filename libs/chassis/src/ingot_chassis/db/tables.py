@@ -41,9 +41,11 @@ Without them SQLite reuses the id of a deleted last row, and the new row inherit
 """
 
 
-def partial_index(name: str, where: str, *columns: str, on_sqlite: str = "") -> Index:
+def partial_index(name: str, where: str, *columns: str, on_sqlite: str = "", unique: bool = False) -> Index:
     """Return an index of some rows. ``on_sqlite`` is the condition for SQLite, if it needs another text."""
-    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(on_sqlite or where))
+    return Index(
+        name, *columns, unique=unique, postgresql_where=text(where), sqlite_where=text(on_sqlite or where)
+    )
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -104,9 +104,7 @@ class ExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.expo
     name: str
 
 
-class OrganizationExportRequested(
-    msgspec.Struct, frozen=True, kw_only=True, tag="repos.organization_export.requested.v1"
-):
+class OrganizationExportRequested(msgspec.Struct, frozen=True, kw_only=True, tag="repos.labels.requested.v1"):
     """An export of an organization was requested. issues sends its labels to repos.
 
     ``name`` is the name of the export.

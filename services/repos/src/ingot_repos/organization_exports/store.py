@@ -14,7 +14,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
-    Index,
     String,
     Table,
     Text,
@@ -33,7 +32,7 @@ from ingot_chassis.clock import now
 from ingot_chassis.db.arrays import any_of
 from ingot_chassis.db.driver import Executor
 from ingot_chassis.db.rows import Slice, TypedRow, fetch_all, fetch_first, fetch_page
-from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime
+from ingot_chassis.db.tables import LASTING_IDS, BigId, UtcDateTime, partial_index
 from ingot_chassis.db.transaction import insert as insert_once
 from ingot_repos.archives.store import export
 from ingot_repos.catalog.store.states import ImportState, RepositoryState
@@ -60,14 +59,8 @@ organization_export = Table(
     Column("finished_at", UtcDateTime),
     Column("expires_at", UtcDateTime, index=True),
     CheckConstraint("state IN ('running', 'done', 'failed')", name="state"),
+    partial_index("uq_organization_export_running", "state = 'running'", "organization_id", unique=True),
     **LASTING_IDS,
-)
-Index(
-    "uq_organization_export_running",
-    organization_export.c.organization_id,
-    unique=True,
-    postgresql_where=organization_export.c.state == "running",
-    sqlite_where=organization_export.c.state == "running",
 )
 
 exported_repository = Table(

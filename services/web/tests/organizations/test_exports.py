@@ -2,9 +2,9 @@
 
 import pytest
 
-from .forge import MOMENT
-from .test_forms import ORGANIZATION
-from .world import ANN
+from ..forge import MOMENT
+from ..test_forms import ORGANIZATION
+from ..world import ANN
 
 PAGE = "/org/crew/settings/export"
 API = "/orgs/crew/exports"
