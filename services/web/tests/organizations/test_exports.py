@@ -20,7 +20,8 @@ PARTS = [
     {"id": 1, "name": "lamps", "status": "done", "size": 1024, "error": "", "left_out_files": [
         {"number": 4, "name": "<film>.mp4", "size": 50_000_000, "reason": "too-large"},
     ]},
-    {"id": 2, "name": "oil", "status": "failed", "size": 0, "error": "it was <deleted>", "left_out_files": []},
+    {"id": 2, "name": "oil", "status": "failed", "size": 0, "error": "it was <deleted>",
+     "left_out_files": []},
 ]  # fmt: skip
 AGAIN = '<meta http-equiv="refresh" content="5">'
 
