@@ -57,6 +57,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/api/v1/orgs/{org}/repos/*", "repos"),
     Route("/api/v1/orgs/{org}/activities/feeds", "repos"),
     Route("/api/v1/orgs/{org}/exports/*", "repos"),
+    Route("/api/v1/orgs/{org}/exports/{id}/archive", "repos", "file", linked=True),
     Route("/api/v1/orgs/{org}/hooks/*", "hooks"),
     Route("/api/v1/orgs/{org}/labels/*", "issues"),
     Route("/api/v1/teams/*", "identity"),

@@ -96,6 +96,7 @@ from ingot_repos.mirrors.jobs.mirrors import MirrorJobs, MirrorWorkers
 from ingot_repos.mirrors.jobs.push_mirrors import PushMirrorJobs
 from ingot_repos.mirrors.rules.push_mirrors import request_pushes
 from ingot_repos.organization_exports import api as organization_exports
+from ingot_repos.organization_exports import events as organization_export_events
 from ingot_repos.organization_exports import internal as internal_organization_exports
 from ingot_repos.organization_exports import rules as organization_export_rules
 from ingot_repos.organization_exports.jobs import ExportFiles, OrganizationExportJobs
@@ -271,7 +272,13 @@ def create_app(
     parts = _parts(settings, service, own_urls)
     jobs, storage, objects = parts[Jobs], parts[Storage], parts[ObjectStore]
     workers, replicas, upkeep = parts[RepositoryWorkers], parts[Replicas], parts[UpkeepJobs]
-    service.subscribe(combine(EventSubscriptions(jobs).subscriptions(), activity_events.subscriptions()))
+    service.subscribe(
+        combine(
+            EventSubscriptions(jobs).subscriptions(),
+            activity_events.subscriptions(),
+            organization_export_events.subscriptions(jobs),
+        )
+    )
     service.close += [parts[SocksProxy].close, parts[Shards].close, objects.close]
 
     async def trim_archives() -> None:

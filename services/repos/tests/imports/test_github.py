@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from ingot_remotes.forges.github import api_root
+from ingot_repos.protection.rules.globs import matches
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 
 from ..remote_world import Remote, bare_source, status
@@ -294,6 +295,8 @@ REVIEWED = {
             "users": [ANN, EVE], "teams": [{"id": 1, "slug": "crew"}], "apps": [],
         },
     },
+}  # fmt: skip
+CHECKED = {
     "required_status_checks": {
         "strict": True, "contexts": ["ci/build"], "checks": [{"context": "ci/build", "app_id": None}],
     },
@@ -306,18 +309,23 @@ FORCED = {"allow_force_pushes": {"enabled": True}}
 
 async def test_protected_branches_come_with_the_people_who_are_here(world, copied, bob, source):
     source.answers |= {
-        "branches": [{"name": name, "protected": True} for name in ("trunk", "hidden", "any", "locked")],
-        "branches/trunk/protection": protection(**REVIEWED, **FORCED),
+        "branches": [
+            {"name": name, "protected": True} for name in ("trunk", "hidden", "any", "locked", "by")
+        ],
+        "branches/trunk/protection": protection(**REVIEWED, **CHECKED, **FORCED),
+        "branches/by/protection": protection(**REVIEWED, **FORCED),
         "branches/any/protection": protection(**FORCED),
         "branches/locked/protection": protection(lock_branch={"enabled": True}, **ONLY_ANN),
     }
     repository_id = await migrate(world, bob.but(admin=True), source)
     listed = (await bob.get("/repos/bob/copy/branch_protections")).json()
     rules = {one["rule_name"]: one for one in listed}
-    assert set(rules) == {"trunk", "any", "locked"}
+    assert set(rules) == {"trunk", "any", "locked", "by"}
+    bypassed = rules["by"]
+    assert (bypassed["enable_push"], bypassed["push_whitelist_usernames"]) == (True, ["ann"])
+    assert (bypassed["enable_force_push"], bypassed["force_push_allowlist_usernames"]) == (True, ["ann"])
     trunk, free, locked = rules["trunk"], rules["any"], rules["locked"]
-    assert (trunk["enable_push"], trunk["push_whitelist_usernames"]) == (True, ["ann"])
-    assert (trunk["enable_force_push"], trunk["force_push_allowlist_usernames"]) == (True, ["ann"])
+    assert (trunk["enable_push"], trunk["enable_force_push"]) == (False, False)  # without the checks
     assert (trunk["enable_merge_whitelist"], trunk["required_approvals"]) == (False, 2)
     assert (trunk["dismiss_stale_approvals"], trunk["block_on_rejected_reviews"]) == (True, True)
     assert (trunk["enable_status_check"], trunk["status_check_contexts"]) == (True, ["ci/build"])
@@ -330,7 +338,8 @@ async def test_protected_branches_come_with_the_people_who_are_here(world, copie
     assert locked["merge_whitelist_usernames"] == []
     reported = (await bob.get(f"/repos/migrate/{repository_id}")).json()["unmapped_rules"]
     assert [(one["pattern"], one["is_left_out"], one["logins"], one["teams"]) for one in reported] == [
-        ("hidden", True, [], []), ("trunk", False, ["cat[bot]"], ["crew"]),
+        ("hidden", True, [], []), ("trunk", False, [], ["crew"]),
+        ("by", False, ["cat[bot]"], ["crew"]),
     ]  # fmt: skip
 
 
@@ -347,6 +356,42 @@ async def test_only_people_whom_a_restriction_names_may_push_and_merge(world, co
         assert (rule["enable_push_whitelist"], rule["push_whitelist_usernames"]) == (True, ["ann"])
         assert (rule["enable_merge_whitelist"], rule["merge_whitelist_usernames"]) == (True, ["ann"])
         assert not rule["enable_force_push"]
+
+
+async def test_names_are_no_patterns_and_demands_that_do_not_come_are_named(world, copied, bob, source):
+    contexts = ["build [x]", 'os ({"a":1})', "back\\slash", "x" * 300]
+    source.answers |= {
+        "branches": [{"name": "feature/{a}", "protected": True}],
+        "branches/feature%2F%7Ba%7D/protection": protection(
+            required_status_checks={
+                "strict": False, "contexts": contexts, "checks": [{"context": "lint", "app_id": 7}],
+            },
+            required_pull_request_reviews={
+                "require_code_owner_reviews": True, "require_last_push_approval": True,
+            },
+        ) | {"required_linear_history": {"enabled": True}},
+    }  # fmt: skip
+    repository_id = await migrate(world, bob.but(admin=True), source)
+    [rule] = (await bob.get("/repos/bob/copy/branch_protections")).json()
+    assert matches(rule["rule_name"], "feature/{a}")
+    assert not matches(rule["rule_name"], "feature/a")
+    kept = rule["status_check_contexts"]
+    names = [*contexts[:3], "lint"]
+    assert [matches(pattern, name) for pattern, name in zip(kept, names, strict=True)] == [True] * 4
+    [reported] = (await bob.get(f"/repos/migrate/{repository_id}")).json()["unmapped_rules"]
+    assert [one[:20] for one in reported["missing"]] == [
+        "reviews of code owne", "approval of the late", "checks of certain ap", "a linear history",
+        "the check xxxxxxxxxx",
+    ]  # fmt: skip
+
+
+async def test_without_a_token_no_rule_is_requested(world, bob, source):
+    source.answers["branches"] = [{"name": "trunk", "protected": True}]
+    source.answers["branches/trunk/protection"] = protection(**ONLY_ANN)
+    repository_id = await migrate(world, bob, source, auth_token="")
+    assert (await bob.get("/repos/bob/copy/branch_protections")).json() == []
+    [hidden] = (await bob.get(f"/repos/migrate/{repository_id}")).json()["unmapped_rules"]
+    assert (hidden["pattern"], hidden["is_left_out"]) == ("trunk", True)
 
 
 async def test_dependencies_of_the_repository_come(world, bob, source):

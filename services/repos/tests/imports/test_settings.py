@@ -149,14 +149,22 @@ async def test_a_killed_job_adds_no_rule_twice(world, bob, source):  # noqa: F81
 
 def unmapped(kind, pattern, *logins):
     return {
-        "kind": kind, "pattern": pattern, "logins": list(logins), "teams": [], "others": 0,
-        "is_left_out": False,
+        "kind": kind, "pattern": pattern, "logins": list(logins), "teams": [], "missing": [],
+        "others": 0, "is_left_out": False,
     }  # fmt: skip
 
 
-CREW = {"teams": ["crew"]}
+CREW = {"teams": ["crew"], "missing": ["the check /re.*/"]}
 LEFT_OUT = [
-    {"kind": kind, "pattern": pattern, "logins": [], "teams": [], "others": 0, "is_left_out": True}
+    {
+        "kind": kind,
+        "pattern": pattern,
+        "logins": [],
+        "teams": [],
+        "missing": [],
+        "others": 0,
+        "is_left_out": True,
+    }
     for kind, pattern in (("branch", "/^regular.*$/"), ("branch", "priority"), ("tag", "/v.*/"))
 ]
 

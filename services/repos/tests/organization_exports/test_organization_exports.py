@@ -13,6 +13,7 @@ import pytest
 from ingot_chassis.clock import now
 from ingot_chassis.errors import TooLarge
 from ingot_chassis.security.principal import Membership
+from ingot_contracts.identity.events import OrganizationDeleted
 from ingot_contracts.repos.exports import ExportedLabels, ExportPage, LeftOutFile
 from ingot_contracts.repos.imports import ImportedLabel
 from ingot_remotes.archives import organization_layout
@@ -20,8 +21,8 @@ from ingot_remotes.archives.archive import verify
 from ingot_repos.archives.rules import exports as repository_exports
 from ingot_repos.clients.identity import HttpIdentity
 from ingot_repos.organization_exports import jobs, rules
-from ingot_repos.organization_exports.jobs import AT_ONCE, TRIES, ExportFiles
-from ingot_repos.organization_exports.rules import LONGEST, MOST_EXPORTS, REASONS, expire
+from ingot_repos.organization_exports.jobs import AT_ONCE, PATIENCE, TRIES, ExportFiles
+from ingot_repos.organization_exports.rules import LONGEST, REASONS, expire
 from ingot_repos.remotes.rules.reasons import REASON_TEXTS
 from ingot_testing.non_empty import non_empty
 
@@ -255,7 +256,47 @@ async def test_one_export_runs_and_the_last_one_stays(world, owner):
     third = await begin(owner)
     assert [f"{PATH}/{one['id']}" for one in (await owner.get(PATH)).json()] == [third, second]
     assert (await owner.get(first)).status_code == 404
-    assert len(await objects(world)) == MOST_EXPORTS - 1
+    assert len(await objects(world)) == 1
+
+
+async def test_a_failed_export_leaves_the_last_archive(world, owner):
+    first = await export(owner)
+    failed = await begin(owner)
+    await send_labels(owner, labels=[], is_too_large=True)
+    assert await state_of(owner, failed) == ("failed", REASONS["too-large"])
+    third = await begin(owner)
+    assert [f"{PATH}/{one['id']}" for one in (await owner.get(PATH)).json()] == [third, first]
+    assert (await owner.get(f"{first}/archive")).status_code == 200
+
+
+async def test_exports_go_with_their_organization(world, owner):
+    await export(owner)
+    await begin(owner)
+    await work(world)
+    assert len(await objects(world)) == 1
+    await world.deliver(OrganizationDeleted(organization_id=CREW, login="crew"))
+    assert await objects(world) == []
+    assert (await owner.get(PATH)).json() == []
+
+
+async def test_a_repository_that_waits_for_a_day_is_left_out(world, owner):
+    path = await begin(owner)
+    await send_labels(owner)
+    tables = world.database.metadata.tables
+    async with world.database.transaction() as tx:
+        oil = tables["repository"].c.name == "oil"
+        await tx.execute(tables["repository"].update().where(oil).values(state="forking"))
+    await finish(owner)
+    assert await state_of(owner, path) == ("running", "")
+    async with world.database.transaction() as tx:
+        began = now() - PATIENCE - timedelta(minutes=1)
+        await tx.execute(tables["organization_export"].update().values(created_at=began))
+    await work(world, 2)
+    assert await state_of(owner, path) == ("done", "")
+    rows = (await owner.get(f"{path}/repositories")).json()
+    assert [(one["name"], one["status"], one["error"]) for one in rows] == [
+        ("lamps", "done", ""), ("oil", "failed", REASONS["waited"]),
+    ]  # fmt: skip
 
 
 async def test_an_export_waits_for_the_labels(world, owner):

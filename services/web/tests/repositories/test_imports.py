@@ -184,6 +184,7 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
              "is_left_out": False},
             {"kind": "tag", "pattern": "/v.*/", "logins": [], "is_left_out": True},
             {"kind": "tag", "pattern": "w*", "logins": [], "teams": ["crew", "staff"]},
+            {"kind": "branch", "pattern": "x", "logins": [], "missing": ["a linear history", "<b>"]},
         ],
     }  # fmt: skip
     shown = await pages.submit("/repo/migrate", "Preview import", **IMPORT)
@@ -195,6 +196,7 @@ async def test_a_preview_shows_what_would_come_and_keeps_the_form(pages, forge):
         "1 of 3 people have no account",
         "Branch rule <code>v*</code>: without &lt;cat&gt;, eve, team &lt;crew&gt; and 12 others",
         "Tag rule <code>w*</code>: without team crew, team staff<",
+        "Branch rule <code>x</code>: does not require a linear history, &lt;b&gt;<",
         "Tag rule <code>/v.*/</code>: not imported: its pattern is not valid here",
     ):
         assert words in shown.text, words

@@ -158,16 +158,16 @@ def _filtered_page(
     uncounted = False
     latest = time.thread_time() + (WALK_SECONDS if history_filter.path else math.inf)
     for steps, commit in enumerate(_walk(repo, tip, history_filter)):
-        if steps == walked and (every := _listed_by_git(repo, start, history_filter)) is not None:
-            totals.put((start, history_filter), len(every))
-            listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[offset:end])
-            return HistoryPage(listed, len(every), len(every) > end)
         is_late = time.thread_time() > latest
         if count >= end and (total is not None or steps >= counted or is_late):
             uncounted = total is None
             break
-        if is_late:
-            raise GitTooExpensive
+        by_git = None
+        if steps == walked or is_late:
+            by_git = _page_by_git(repo, start, history_filter, range(offset, end), clip, must_answer=is_late)
+        if by_git is not None:
+            totals.put((start, history_filter), by_git.total)
+            return by_git
         if steps >= LONGEST_WALK:
             break
         if commit is not None and _is_listed(commit, history_filter):
@@ -180,6 +180,28 @@ def _filtered_page(
     if total is None:
         total = max(count, end + 1)
     return HistoryPage(tuple(page), total, total > offset + len(page))
+
+
+def _page_by_git(
+    repo: pygit2.Repository,
+    start: str,
+    history_filter: HistoryFilter,
+    places: range,
+    clip: Clip,
+    *,
+    must_answer: bool,
+) -> HistoryPage | None:
+    """Return the page with the commits at ``places``.
+
+    If git does not answer in time, return None, or with ``must_answer`` raise GitTooExpensive.
+    """
+    every = _listed_by_git(repo, start, history_filter)
+    if every is None and must_answer:
+        raise GitTooExpensive
+    if every is None:
+        return None
+    listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[places.start : places.stop])
+    return HistoryPage(listed, len(every), len(every) > places.stop)
 
 
 def _plain_page(

@@ -15,9 +15,8 @@ from typing import Literal
 import pygit2
 
 from ingot_git.history.commits import CommitInfo, describe, find_commit
-from ingot_git.history.reachability import contains, only_in
-from ingot_git.process.command import MIB, GitArgs, clean_environment, git_async
-from ingot_git.process.cpu_time import CpuLimit
+from ingot_git.process.command import MIB, GitArgs, clean_environment, git_async, run_git
+from ingot_git.process.cpu_time import READ, CpuBudget, CpuLimit
 from ingot_git.process.errors import GitFailed, ObjectNotFound, OutputTooLarge
 
 MOST_COMMITS = 250
@@ -64,21 +63,28 @@ class CommitSeries:
     commits: tuple[tuple[str, str], ...]
 
 
-def commit_series(repo: pygit2.Repository, head: str, bases: Sequence[str]) -> CommitSeries:
+def commit_series(
+    repo: pygit2.Repository, head: str, bases: Sequence[str], budget: CpuBudget | CpuLimit = READ
+) -> CommitSeries:
     """Return the commits of ``head`` that are not in the first of the bases that does not contain ``head``.
 
-    A base that does not exist is skipped. If no base is left, the series is empty.
+    A base that does not exist is skipped. If no base is left, the series is empty. ``budget`` limits git.
 
     Raises:
         ObjectNotFound: the head, or a commit of its history, does not exist.
         OutputTooLarge: there are more than ``MOST_COMMITS`` commits.
+        GitTimedOut: git ran too long; GitTooExpensive: it needed more CPU time than ``budget``.
     """
     find_commit(repo, head)
-    try:
-        base = next((one for one in bases if _separates(repo, one, head)), head)
-        oids = only_in(repo, head, [base], order="date")
-    except (KeyError, GitFailed) as error:
-        raise ObjectNotFound("a commit of the history is missing") from error
+    for base in bases:
+        try:
+            find_commit(repo, base)
+        except ObjectNotFound:
+            continue
+        if oids := _listed(repo, head, base, budget):
+            break
+    else:
+        return CommitSeries(head, head, ())
     if len(oids) > MOST_COMMITS:
         raise OutputTooLarge(f"there are more than {MOST_COMMITS} commits")
     commits = [describe(find_commit(repo, oid)) for oid in reversed(oids)]
@@ -138,13 +144,24 @@ def _pair(heading: re.Match[bytes], lines: list[bytes]) -> CommitPair:
     )
 
 
-def _separates(repo: pygit2.Repository, base: str, head: str) -> bool:
-    """True if the commit ``base`` exists and does not contain ``head``."""
+def _listed(repo: pygit2.Repository, head: str, base: str, budget: CpuBudget | CpuLimit) -> list[str]:
+    """Return the commits of ``head`` that ``base`` lacks, latest first, up to one above ``MOST_COMMITS``.
+
+    Raises ObjectNotFound, GitTimedOut.
+    """
+    options = ("--date-order", f"--max-count={MOST_COMMITS + 1}", "--stdin")
     try:
-        find_commit(repo, base)
-    except ObjectNotFound:
-        return False
-    return not contains(repo, base, head)
+        output = run_git(
+            GitArgs("rev-list", options),
+            git_dir=Path(repo.path),
+            stdin=f"{head}\n^{base}\n".encode(),
+            time_limit=_SECONDS,
+            max_memory=_MEMORY,
+            max_cpu=budget,
+        )
+    except GitFailed as error:
+        raise ObjectNotFound("a commit of the history is missing") from error
+    return output.decode().split()
 
 
 def _title(commit: CommitInfo) -> str:

@@ -72,6 +72,11 @@ class SourceHttp:
         self._headers, self.memory = headers, memory
         self._allowed = set[tuple[str, int]]()
 
+    @property
+    def has_credentials(self) -> bool:
+        """True if requests have credentials."""
+        return "Authorization" in self._headers
+
     async def get(self, path: str, query: Mapping[str, str | int] | str, answer: type[_T]) -> Answer[_T]:
         """GET ``path`` below the root, and decode the answer. Raises SourceFailed, SourceBusy."""
         url = URL(f"{self._root}{path}", encoded=True).with_query(query)

@@ -11,7 +11,6 @@ from urllib.parse import quote, urlsplit
 from ingot_contracts.repos.imports import ImportedDependency
 from ingot_remotes.connections.http import SourceHttp, each
 from ingot_remotes.connections.linked_pages import (
-    MOST_OBJECTS,
     PAGE_SIZE,
     LinkedPages,
     ListPage,
@@ -53,6 +52,8 @@ from ingot_remotes.interface.source import (
 )
 
 HEADERS = {"X-GitHub-Api-Version": "2022-11-28"}
+MOST_RULES, MOST_PAGES = 200, 10
+"""Rules of branches that are read, and pages of protected branches."""
 DETAILED_PAGE_SIZE = 10
 """Pull requests of a page: each needs up to six further requests."""
 _OLDEST: Query = {"sort": "created", "direction": "asc"}
@@ -108,19 +109,30 @@ class GithubRepository:
     async def rules(self) -> SourceRules:
         """Return the rules for branches; those that the owner of the token may not see are ``hidden``.
 
-        Raises SourceFailed, SourceBusy.
+        Each rule needs a request. So at most ``MOST_RULES`` are read, and none without credentials; the
+        others are ``hidden``, too. Raises SourceFailed, SourceBusy.
         """
-        branches = await self._pages.all(
-            f"{self._path}/branches", list[ProtectedBranch], {"protected": "true"}
-        )
-        names = [one.name for one in branches][:MOST_OBJECTS]
-        answers = await each([self._protection(name) for name in names])
+        names = await self._protected_branches()
+        most = MOST_RULES if self._http.has_credentials else 0
+        answers = await each([self._protection(name) for name in names[:most]])
+        answers += [None] * len(names[most:])
         rules = [(name, answer) for name, answer in zip(names, answers, strict=True) if answer is not None]
         return SourceRules(
             branches=[rule_of(name, answer) for name, answer in rules],
             hidden=[name for name, answer in zip(names, answers, strict=True) if answer is None],
             addresses=await self._addresses(user for _, answer in rules for user in answer.users()),
         )
+
+    async def _protected_branches(self) -> list[str]:
+        """Return the names of protected branches, from the first ``MOST_PAGES`` pages."""
+        names, where = list[str](), ListPage(f"{self._path}/branches", {"protected": "true"})
+        for _ in range(MOST_PAGES):
+            page, following = await self._pages.page(where, list[ProtectedBranch])
+            names += [one.name for one in page]
+            if not following:
+                break
+            where = where._replace(place=following)
+        return names
 
     async def _protection(self, branch: str) -> ProtectionAnswer | None:
         """Return the protection of a branch. Return None if the owner of the token may not see it."""

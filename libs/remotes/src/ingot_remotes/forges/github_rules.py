@@ -4,6 +4,8 @@ Based on https://docs.github.com/rest/branches/branch-protection (version 2022-1
 read as one rule for each branch that exists. Apps, rulesets, linear histories and code owners do not come.
 """
 
+import re
+
 import msgspec
 
 from ingot_remotes.forges.gitea_answers import PEOPLE_OF_RULES
@@ -35,12 +37,17 @@ class _Allowed(msgspec.Struct):
 
 class _RequiredReviews(msgspec.Struct):
     dismiss_stale_reviews: bool = False
+    require_code_owner_reviews: bool = False
+    require_last_push_approval: bool = False
     required_approving_review_count: Count = 0
     bypass_pull_request_allowances: _Allowed | None = None
 
 
 class _Check(msgspec.Struct):
+    """A check. ``app_id`` is the only app that may report it; null or -1 for any."""
+
     context: str
+    app_id: int | None = None
 
 
 class _RequiredChecks(msgspec.Struct):
@@ -58,6 +65,8 @@ class ProtectionAnswer(msgspec.Struct):
     enforce_admins: _Switch = _Switch()
     allow_force_pushes: _Switch = _Switch()
     required_signatures: _Switch = _Switch()
+    required_linear_history: _Switch = _Switch()
+    required_conversation_resolution: _Switch = _Switch()
     lock_branch: _Switch = _Switch()
 
     def users(self) -> list[UserAnswer]:
@@ -68,6 +77,19 @@ class ProtectionAnswer(msgspec.Struct):
         """Return the names of the teams that the rule allows something."""
         return sorted({team.slug for group in self._groups() for team in group.teams})
 
+    def missing(self) -> list[str]:
+        """Return names of what the rule demands and Ingot cannot."""
+        reviews = self.required_pull_request_reviews or _RequiredReviews()
+        checks = self.required_status_checks or _RequiredChecks()
+        demands = {
+            "reviews of code owners": reviews.require_code_owner_reviews,
+            "approval of the latest push": reviews.require_last_push_approval,
+            "checks of certain apps": any(one.app_id not in (None, -1) for one in checks.checks),
+            "a linear history": self.required_linear_history.enabled,
+            "resolved conversations": self.required_conversation_resolution.enabled,
+        }
+        return [name for name, is_demanded in demands.items() if is_demanded]
+
     def _groups(self) -> list[_Allowed]:
         reviews = self.required_pull_request_reviews or _RequiredReviews()
         groups = (self.restrictions, reviews.bypass_pull_request_allowances)
@@ -77,7 +99,8 @@ class ProtectionAnswer(msgspec.Struct):
 def rule_of(branch: str, answer: ProtectionAnswer) -> SourceBranchRule:
     """Return the rule of a branch. It allows at most what GitHub allows.
 
-    Where reviews are required, only people who may bypass them push.
+    Where reviews are required, only people who may bypass them push. Where checks are required, no one does:
+    GitHub refuses commits without them, and Ingot asks for them in merges alone.
     """
     reviews, checks = answer.required_pull_request_reviews, answer.required_status_checks
     mergers = None if answer.restrictions is None else _logins(answer.restrictions)
@@ -85,6 +108,8 @@ def rule_of(branch: str, answer: ProtectionAnswer) -> SourceBranchRule:
     if reviews is not None:
         bypassing = _logins(reviews.bypass_pull_request_allowances or _Allowed())
         pushers = [login for login in bypassing if mergers is None or login in mergers]
+    if checks is not None:
+        pushers = []
     if answer.lock_branch.enabled:
         mergers = pushers = []
     is_limited, may_force = pushers is not None, answer.allow_force_pushes.enabled
@@ -96,10 +121,11 @@ def rule_of(branch: str, answer: ProtectionAnswer) -> SourceBranchRule:
         "merge_whitelist_usernames": mergers or [],
     }
     return SourceBranchRule(
-        pattern=branch,
+        pattern=_literal(branch),
         priority=0,
         people=people,
         teams=answer.teams(),
+        missing=answer.missing(),
         fields={
             "enable_push": pushers is None or bool(pushers),
             "enable_push_whitelist": is_limited,
@@ -107,7 +133,7 @@ def rule_of(branch: str, answer: ProtectionAnswer) -> SourceBranchRule:
             "enable_force_push_allowlist": is_limited,
             "enable_merge_whitelist": mergers is not None,
             "enable_status_check": checks is not None,
-            "status_check_contexts": list(dict.fromkeys(contexts)),
+            "status_check_contexts": [_literal(one) for one in dict.fromkeys(contexts)],
             "block_on_outdated_branch": checks is not None and checks.strict,
             "required_approvals": min(reviews.required_approving_review_count, 100) if reviews else 0,
             "dismiss_stale_approvals": reviews is not None and reviews.dismiss_stale_reviews,
@@ -118,6 +144,11 @@ def rule_of(branch: str, answer: ProtectionAnswer) -> SourceBranchRule:
             "unprotected_file_patterns": "",
         },
     )
+
+
+def _literal(name: str) -> str:
+    """Return the pattern that only this name matches."""
+    return re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", name)
 
 
 def _logins(allowed: _Allowed) -> list[str]:

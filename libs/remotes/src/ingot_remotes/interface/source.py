@@ -118,7 +118,8 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True):
 class SourceBranchRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that protects branches, with the names of Gitea's API.
 
-    ``people`` has lists of logins. ``teams`` has names of teams of all these lists.
+    ``people`` has lists of logins. ``teams`` has names of teams of all these lists. ``missing`` names what
+    the rule demands at the source and not here.
     """
 
     pattern: str
@@ -126,6 +127,7 @@ class SourceBranchRule(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, Any]
     people: dict[str, list[str]]
     teams: list[str] = []
+    missing: list[str] = []
 
 
 class SourceTagRule(msgspec.Struct, frozen=True, kw_only=True):

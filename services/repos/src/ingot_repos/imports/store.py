@@ -100,8 +100,8 @@ class Counts(msgspec.Struct, frozen=True):
 class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that allows people without an account here, or teams. ``logins`` are logins at the source.
 
-    ``teams`` are names of teams at the source, which are not allowed here. ``others`` counts people and teams
-    that are omitted.
+    ``teams`` are names of teams at the source, which are not allowed here. ``missing`` names what the rule
+    demands at the source and not here. ``others`` counts omitted people, teams and demands.
     ``is_left_out``: the rule is not imported, so it protects nothing. Its pattern is not valid here, there
     are too many rules, or the source hides it.
     """
@@ -110,6 +110,7 @@ class UnmappedRule(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     logins: list[str] = []
     teams: list[str] = []
+    missing: list[str] = []
     others: int = 0
     is_left_out: bool = False
 

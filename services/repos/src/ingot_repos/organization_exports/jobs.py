@@ -47,6 +47,8 @@ _T = TypeVar("_T")
 
 AT_ONCE = 4
 """Exports of repositories that run at once."""
+PATIENCE = timedelta(days=1)
+"""Time after which repositories that cannot be exported at present are left out, if all others are done."""
 WATCH_SECONDS = 2.0
 """Seconds between two looks at the exports that run."""
 TRIES = 3
@@ -158,6 +160,8 @@ class OrganizationExportJobs:
             for part in await store.list_startable(tx, row.id, row.organization_id, limit=AT_ONCE - running):
                 await self._begin(tx, part)
                 running += 1
+            if not running and now() - row.created_at > PATIENCE:
+                await store.fail_waiting(tx, row.id)
             reached = await store.progress(tx, row.id)
         if reached.bytes > self._max_bytes:
             raise ExportStopped("too-large")

@@ -47,11 +47,10 @@ EXPORT_ORGANIZATION = "export_organization"
 """The kind of the job of an export."""
 LONGEST = timedelta(days=7)
 """The longest time of an export. After it, the export has failed."""
-MOST_EXPORTS = 2
-"""Exports of one organization: the archive of the last one stays while the next one is written."""
 KEYS_AT_ONCE = 1_000
 REASONS: Mapping[str, str] = {
     "gone": "the repository was deleted, or has another owner now",
+    "waited": "the repository was copied or moved for more than a day",
     "owner": "who began the export no longer owns the organization",
     "failed": "the archive could not be written",
     "too-large": "the archive would be larger than the limit",
@@ -111,14 +110,20 @@ def text_of(reason: str) -> str:
 
 
 async def begin(tx: Tx, jobs: Jobs, organization_id: int, user_id: int, shard: str) -> OrganizationExportRow:
-    """Begin an export of an organization, and remove its oldest exports. Raises Conflict while one runs."""
+    """Begin an export of an organization. Remove ended ones, except the latest that has an archive.
+
+    Raises Conflict while one runs.
+    """
     row = await store.add(
         tx, organization_id=organization_id, user_id=user_id, shard=shard, uuid=str(uuid4())
     )
     if row is None:
         raise Conflict("an export of the organization is running; cancel it first")
-    for earlier in (await store.list_ended(tx, organization_id))[MOST_EXPORTS - 1 :]:
-        await remove(tx, jobs, earlier)
+    ended = await store.list_ended(tx, organization_id)
+    kept = next((one for one in ended if one.state == ImportState.DONE), None)
+    for earlier in ended:
+        if earlier is not kept:
+            await remove(tx, jobs, earlier)
     await store.add_repositories(tx, row.id, organization_id)
     tx.emit(OrganizationExportRequested(organization_id=organization_id, name=row.uuid), key=organization_id)
     await jobs.add(tx, job_kind(EXPORT_ORGANIZATION, shard), row.uuid, ExportOrganization())
@@ -132,6 +137,13 @@ async def remove(tx: Tx, jobs: Jobs, row: OrganizationExportRow) -> None:
     await free_parts(tx, jobs, row)
     await store.remove(tx, row.uuid)
     await _free(tx, jobs, row.shard, [object_key(row)])
+
+
+async def remove_all(tx: Tx, jobs: Jobs, organization_id: int) -> None:
+    """Delete all exports of an organization and their archives."""
+    running = await store.get_running_of(tx, organization_id)
+    for row in (*(await store.list_ended(tx, organization_id)), *([running] if running else ())):
+        await remove(tx, jobs, row)
 
 
 async def fail(tx: Tx, jobs: Jobs, row: OrganizationExportRow, reason: str) -> None:

@@ -192,6 +192,14 @@ async def get_running(db: Executor, uuid: str) -> OrganizationExportRow | None:
     return await fetch_first(db, statement, OrganizationExportRow)
 
 
+async def get_running_of(db: Executor, organization_id: int) -> OrganizationExportRow | None:
+    """Return the running export of an organization, or None."""
+    table = organization_export
+    of_organization = table.c.organization_id == organization_id
+    statement = select(table).where(of_organization, table.c.state == ImportState.RUNNING)
+    return await fetch_first(db, statement, OrganizationExportRow)
+
+
 async def list_page(
     db: Executor, organization_id: int, page: Slice
 ) -> tuple[Sequence[OrganizationExportRow], int]:
@@ -320,6 +328,13 @@ async def fail_lost(db: Executor, export_id: int, organization_id: int) -> None:
         table.c.export_id == export_id, table.c.state == PartState.WAITING, not_(usable.exists())
     )
     await db.execute(statement.values(state=PartState.FAILED, reason="gone"))
+
+
+async def fail_waiting(db: Executor, export_id: int) -> None:
+    """Fail the repositories that still wait."""
+    table = exported_repository
+    waiting = (table.c.export_id == export_id) & (table.c.state == PartState.WAITING)
+    await db.execute(update(table).where(waiting).values(state=PartState.FAILED, reason="waited"))
 
 
 async def change_repository(db: Executor, part_id: int, **values: Any) -> None:

@@ -264,6 +264,8 @@ async def _page(request: RepositoryRequest, address: str, ref: str = "") -> Page
         )
     except (RefNotFound, RepositoryNotFound):
         raise NotFound from None
+    except GitTooExpensive as error:
+        raise TooLarge("the history of this page is too long for one response") from error
     if page is None:
         raise NotFound("there is no such page")
     return page

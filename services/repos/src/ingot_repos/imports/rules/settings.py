@@ -73,11 +73,11 @@ def unmapped_rules(rules: SourceRules, people: Mapping[str, int]) -> list[Unmapp
     At most ``MOST_UNMAPPED``. ``people`` has accounts by lower-case logins at the source.
     """
     branches = [
-        _unmapped("branch", one.pattern, chain(*one.people.values()), one.teams, people)
+        _unmapped("branch", one.pattern, chain(*one.people.values()), one.teams, _missing(one), people)
         for one in _branches(rules)
     ]
-    tags = [_unmapped("tag", one.pattern, one.people, one.teams, people) for one in _tags(rules)]
-    unmapped = [one for one in (*branches, *tags) if one.logins or one.teams]
+    tags = [_unmapped("tag", one.pattern, one.people, one.teams, [], people) for one in _tags(rules)]
+    unmapped = [one for one in (*branches, *tags) if one.logins or one.teams or one.missing]
     imported = {(one.kind, one.pattern) for one in (*branches, *tags)}
     names = [
         *(("branch", pattern) for pattern in rules.hidden),
@@ -97,15 +97,29 @@ def _unmapped(
     pattern: str,
     logins: Iterable[str],
     teams: Iterable[str],
+    missing: Sequence[str],
     people: Mapping[str, int],
 ) -> UnmappedRule:
-    """Return a rule with teams and the logins that are not in ``people``, at most ``MOST_LOGINS`` each."""
-    missing = sorted({_clip(name) for name in logins if name and name.lower() not in people})
+    """Return a rule with teams, what is missing, and the logins that are not in ``people``.
+
+    At most ``MOST_LOGINS`` of each.
+    """
+    absent = sorted({_clip(name) for name in logins if name and name.lower() not in people})
     named = sorted({_clip(name) for name in teams if name})
-    others = len(missing[MOST_LOGINS:]) + len(named[MOST_LOGINS:])
     return UnmappedRule(
-        kind=kind, pattern=pattern, logins=missing[:MOST_LOGINS], teams=named[:MOST_LOGINS], others=others
+        kind=kind,
+        pattern=pattern,
+        logins=absent[:MOST_LOGINS],
+        teams=named[:MOST_LOGINS],
+        missing=list(missing[:MOST_LOGINS]),
+        others=sum(len(names[MOST_LOGINS:]) for names in (absent, named, missing)),
     )
+
+
+def _missing(rule: SourceBranchRule) -> list[str]:
+    """Return names of what a rule demands at the source and not here."""
+    contexts = rule.fields["status_check_contexts"]
+    return [*rule.missing, *(f"the check {_clip(one)}" for one in contexts if not _is_pattern(one))]
 
 
 def _clip(login: str) -> str:

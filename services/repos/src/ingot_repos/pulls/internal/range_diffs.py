@@ -6,6 +6,7 @@ from litestar import get
 from ingot_chassis.errors import NotFound, TooLarge, Unavailable
 from ingot_contracts.repos.range_diffs import RangeDiff
 from ingot_git.history.range_diffs import commit_series, range_diff
+from ingot_git.process.cpu_time import CpuBudget
 from ingot_git.process.errors import (
     GitFailed,
     GitTimedOut,
@@ -20,6 +21,8 @@ from ingot_repos.pulls.internal.pulls import REPOSITORY, enter
 from ingot_repos.repositories.internal.lookups import ISSUES
 
 IN_A_CLONE = "compare the heads with git range-diff in a clone"
+SERIES_SECONDS = 0.3
+"""CPU time for the commits of both heads."""
 FAILED = "the heads could not be compared; try again"
 
 
@@ -41,16 +44,19 @@ async def get_range_diff(
         raise NotFound("there is no such commit")
     await enter(request, repository_id, unattended=False)
     request.acquire_slot()
-    series, missing = [], old
+    series, missing, budget = [], old, CpuBudget(SERIES_SECONDS)
+    bases = [base_tip, base]
     try:
         for missing in (old, new):
-            series.append(await request.storage.call(repository_id, commit_series, missing, [base_tip, base]))
+            series.append(await request.storage.call(repository_id, commit_series, missing, bases, budget))
     except RepositoryNotFound:
         raise NotFound from None
     except ObjectNotFound:
         return RangeDiff(missing=missing)
     except OutputTooLarge as error:
         raise TooLarge(f"{error}; {IN_A_CLONE}") from error
+    except GitTooExpensive as error:
+        raise TooLarge(f"the histories are too long; {IN_A_CLONE}") from error
     except (GitFailed, GitTimedOut) as error:
         raise Unavailable(FAILED) from error
     try:

@@ -12,6 +12,7 @@ from ingot_chassis.jobs.jobs import Job, JobState
 from ingot_repos.catalog.store.states import RepositoryState
 from ingot_repos.catalog.store.tables import account, metadata, repository
 from ingot_repos.lfs.store.tables import lfs_link, lfs_object
+from ingot_repos.organization_exports.store import exported_repository, organization_export
 from ingot_repos.placement.store.loads import recent_requests, repository_load
 from ingot_repos.placement.store.tables import push, replica, tombstone
 from ingot_repos.pushes.store.tables import push_mirror
@@ -196,6 +197,8 @@ async def holdings(db: Executor, name: str) -> Mapping[str, int]:
         ("deleted repositories", tombstone),
         ("replicas", replica, ~replica.c.obsolete),
         ("objects of LFS", lfs_object),
+        ("archives of organizations", organization_export),
+        ("repositories in archives of organizations", exported_repository, exported_repository.c.uuid != ""),
     ):
         statement = select(func.count()).select_from(table).where(table.c.shard == name, *conditions)
         counts[what] = int((await db.execute(statement)).scalar_one())

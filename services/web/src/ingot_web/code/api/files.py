@@ -2,7 +2,6 @@
 
 from asyncio import gather, to_thread
 from base64 import b64decode
-from collections.abc import Coroutine
 from posixpath import normpath
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -239,18 +238,21 @@ async def _read_source(frame: RepositoryFrame, ref: NamedRef) -> list[Any]:
     )
 
 
-def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> Coroutine[Any, Any, ListPage]:
-    """Return a request for the latest commit that changed or deleted a path."""
-    return frame.forge.listing_if_there(
-        "repos",
-        frame.api("commits"),
-        sha=ref.full,
-        path=ref.path,
-        limit=1,
-        stat=False,
-        files=False,
-        verification=False,
-    )
+async def _last_commit(frame: RepositoryFrame, ref: NamedRef) -> ListPage:
+    """Return the latest commit that changed or deleted a path; none if the history is too long."""
+    try:
+        return await frame.forge.listing_if_there(
+            "repos",
+            frame.api("commits"),
+            sha=ref.full,
+            path=ref.path,
+            limit=1,
+            stat=False,
+            files=False,
+            verification=False,
+        )
+    except TooLarge:
+        return ListPage([], 0)
 
 
 async def _deleted_page(frame: RepositoryFrame, ref: NamedRef) -> Response[str]:
