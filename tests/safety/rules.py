@@ -164,7 +164,7 @@ def expected(route: Route, caller: Caller, target: Target | None) -> Outcome:
 
 def _is_linked(route: Route) -> bool:
     """Return True if the route reads a file that pages link to."""
-    if route.path.endswith("{repo}/export/archive"):
+    if route.path.endswith(("{repo}/export/archive", "{export_id}/archive")):
         return True
     files = ("{repo}/raw/", "{repo}/media/")
     return route.policy == "read" and (

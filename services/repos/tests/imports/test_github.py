@@ -375,9 +375,9 @@ async def test_names_are_no_patterns_and_demands_that_do_not_come_are_named(worl
     [rule] = (await bob.get("/repos/bob/copy/branch_protections")).json()
     assert matches(rule["rule_name"], "feature/{a}")
     assert not matches(rule["rule_name"], "feature/a")
-    kept = rule["status_check_contexts"]
+    imported = rule["status_check_contexts"]
     names = [*contexts[:3], "lint"]
-    assert [matches(pattern, name) for pattern, name in zip(kept, names, strict=True)] == [True] * 4
+    assert [matches(pattern, name) for pattern, name in zip(imported, names, strict=True)] == [True] * 4
     [reported] = (await bob.get(f"/repos/migrate/{repository_id}")).json()["unmapped_rules"]
     assert [one[:20] for one in reported["missing"]] == [
         "reviews of code owne", "approval of the late", "checks of certain ap", "a linear history",

@@ -186,12 +186,12 @@ def _page_by_git(
     repo: pygit2.Repository,
     start: str,
     history_filter: HistoryFilter,
-    places: range,
+    span: range,
     clip: Clip,
     *,
     must_answer: bool,
 ) -> HistoryPage | None:
-    """Return the page with the commits at ``places``.
+    """Return the page with the commits at ``span``.
 
     If git does not answer in time, return None, or with ``must_answer`` raise GitTooExpensive.
     """
@@ -200,8 +200,8 @@ def _page_by_git(
         raise GitTooExpensive
     if every is None:
         return None
-    listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[places.start : places.stop])
-    return HistoryPage(listed, len(every), len(every) > places.stop)
+    listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[span.start : span.stop])
+    return HistoryPage(listed, len(every), len(every) > span.stop)
 
 
 def _plain_page(

@@ -120,9 +120,9 @@ async def begin(tx: Tx, jobs: Jobs, organization_id: int, user_id: int, shard: s
     if row is None:
         raise Conflict("an export of the organization is running; cancel it first")
     ended = await store.list_ended(tx, organization_id)
-    kept = next((one for one in ended if one.state == ImportState.DONE), None)
+    latest = next((one for one in ended if one.state == ImportState.DONE), None)
     for earlier in ended:
-        if earlier is not kept:
+        if earlier is not latest:
             await remove(tx, jobs, earlier)
     await store.add_repositories(tx, row.id, organization_id)
     tx.emit(OrganizationExportRequested(organization_id=organization_id, name=row.uuid), key=organization_id)
