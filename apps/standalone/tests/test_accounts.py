@@ -18,17 +18,17 @@ def create(name: str, *options: str) -> tuple[str, ...]:
 
 
 def test_a_user_who_is_created_beside_the_server_can_sign_in(running, admin):
-    result = admin(*create("ann"))
+    result = admin(*create("amy"))
 
     assert result.code == 0
-    assert running.sign_in_status("ann", result.out.split()[-1]) == 200
+    assert running.sign_in_status("amy", result.out.split()[-1]) == 200
 
 
 def test_the_password_of_a_new_user_can_be_an_option(running, admin):
-    result = admin(*create("bob", "--password", "what bob knows"))
+    result = admin(*create("ben", "--password", "what ben knows"))
 
-    assert "what bob knows" not in result.out
-    assert running.sign_in_status("bob", "what bob knows") == 200
+    assert "what ben knows" not in result.out
+    assert running.sign_in_status("ben", "what ben knows") == 200
 
 
 def test_a_password_can_come_on_standard_input(running, admin):
