@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pygit2
 
 from ingot_git.history.commits import Clip, CommitInfo, describe, find_commit
-from ingot_git.refs.trees import WHOLE_ENTRY, split_entry
+from ingot_git.refs.trees import split_entry, written_entries
 
 LONGEST_PATH = 4096
 """Bytes. No file system allows a longer path."""
@@ -61,7 +61,7 @@ class FolderReader:
     """Reads the entries of folders. The last few are kept: a parent is compared with its own parent next."""
 
     def __init__(self, repo: pygit2.Repository) -> None:
-        self._odb = repo.odb
+        self._repo = repo
         self._folders: dict[pygit2.Oid, _Entries] = {}
 
     def entries(self, oid: pygit2.Oid | None, budget: ReadBudget) -> _Entries | None:
@@ -71,12 +71,13 @@ class FolderReader:
         entries = self._folders.get(oid)
         if entries is None:
             try:
-                if self._odb.read_header(oid)[1] > budget.entries * _SMALLEST_ENTRY:
-                    budget.entries = 0
-                    return None
-                entries = frozenset(WHOLE_ENTRY.findall(self._odb.read(oid)[1]))
+                size = self._repo.odb.read_header(oid)[1]
             except KeyError:
                 return None
+            if size > budget.entries * _SMALLEST_ENTRY:
+                budget.entries = 0
+                return None
+            entries = written_entries(self._repo, oid)
             if len(self._folders) == _MOST_FOLDERS:
                 del self._folders[next(iter(self._folders))]
             self._folders[oid] = entries

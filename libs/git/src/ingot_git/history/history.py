@@ -7,7 +7,7 @@ history ``more`` is True, and ``total`` is a lower bound.
 import heapq
 import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pygit2
@@ -198,8 +198,11 @@ def _page_by_git(
     every = _listed_by_git(repo, start, history_filter)
     if every is None and must_answer:
         raise GitTooExpensive
-    if every is None:
-        return None
+    return None if every is None else _page_of(repo, every, span, clip)
+
+
+def _page_of(repo: pygit2.Repository, every: Sequence[str], span: range, clip: Clip) -> HistoryPage:
+    """Return the page with the commits at ``span`` of a whole list."""
     listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[span.start : span.stop])
     return HistoryPage(listed, len(every), len(every) > span.stop)
 
@@ -220,9 +223,7 @@ def _plain_page(
     """
     key, end = (str(tip.id), history_filter), offset + limit
     if history_filter.hidden:
-        every = only_in(repo, key[0], history_filter.hidden)
-        listed = tuple(clip(describe(find_commit(repo, oid))) for oid in every[offset:end])
-        return HistoryPage(listed, len(every), len(every) > end)
+        return _page_of(repo, only_in(repo, key[0], history_filter.hidden), range(offset, end), clip)
     total = totals.get(key)
     oids = listed_commits(repo, key[0], offset=offset, most=limit) if end > WALKED else None
     if oids is None:

@@ -12,7 +12,7 @@ import pygit2
 from ingot_git.history.commits import find_commit
 from ingot_git.history.path_commits import path_commits
 from ingot_git.process.errors import ObjectNotFound
-from ingot_git.refs.trees import FOLDER, WHOLE_ENTRY, entry_at, mode_of, split_entry
+from ingot_git.refs.trees import FOLDER, entry_at, mode_of, split_entry, written_entries
 from ingot_git.storage.read_cache import SharedCache
 
 MOST_COMMITS = 5_000
@@ -21,7 +21,6 @@ _NOT_FOUND = ""
 """Cached for a name whose last change the walk did not find."""
 
 _Entries = frozenset[bytes]
-"""Entries of a tree as they are written. Comparing sets is much faster than single names."""
 
 
 def last_changes(
@@ -114,17 +113,10 @@ class _Walk:
         if tree not in self._folders:
             if len(self._folders) > 2:
                 self._folders.pop(next(iter(self._folders)))
-            entries = frozenset(WHOLE_ENTRY.findall(self._data(tree)))
+            entries = written_entries(self._repo, tree)
             self._entries_left -= len(entries)
             self._folders[tree] = (tree, entries)
         return self._folders[tree]
-
-    def _data(self, tree: str) -> bytes:
-        """Return the text of a tree; empty if it is missing."""
-        try:
-            return self._repo.odb.read(tree)[1]
-        except KeyError:
-            return b""
 
 
 def _name(entry: bytes) -> bytes:
