@@ -78,14 +78,26 @@ class LinkedPages:
 
     async def all(self, path: str, answer: type[list[_T]], query: Query | None = None) -> list[_T]:
         """Return the objects of all pages. Raises the errors of ``get``."""
+        items, following = await self.first(path, answer, query, most_pages=MOST_INNER_PAGES)
+        if following:
+            raise SourceFailed("too-large")
+        return items
+
+    async def first(
+        self, path: str, answer: type[list[_T]], query: Query | None = None, *, most_pages: int
+    ) -> tuple[list[_T], str]:
+        """Return the objects of the first pages and the place of the next. Raises the errors of ``get``.
+
+        The place is empty after the last page.
+        """
         items, where = list[_T](), ListPage(path, query or {})
-        for _ in range(MOST_INNER_PAGES):
+        for _ in range(most_pages):
             page, following = await self.page(where, answer)
             items += page
-            if not following:
-                return items
             where = where._replace(place=following)
-        raise SourceFailed("too-large")
+            if not following:
+                break
+        return items, where.place
 
     async def addresses(
         self, people: AbstractSet[PersonKey], read: Callable[[PersonKey], Awaitable[str | None]]

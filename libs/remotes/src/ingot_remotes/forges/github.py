@@ -112,27 +112,17 @@ class GithubRepository:
         Each rule needs a request. So at most ``MOST_RULES`` are read, and none without credentials; the
         others are ``hidden``, too. Raises SourceFailed, SourceBusy.
         """
-        names = await self._protected_branches()
+        path, query = f"{self._path}/branches", {"protected": "true"}
+        branches, _ = await self._pages.first(path, list[ProtectedBranch], query, most_pages=MOST_PAGES)
+        names = [one.name for one in branches]
         most = MOST_RULES if self._http.has_credentials else 0
         answers = await each([self._protection(name) for name in names[:most]])
-        answers += [None] * len(names[most:])
-        rules = [(name, answer) for name, answer in zip(names, answers, strict=True) if answer is not None]
+        rules = {name: answer for name, answer in zip(names, answers, strict=False) if answer is not None}
         return SourceRules(
-            branches=[rule_of(name, answer) for name, answer in rules],
-            hidden=[name for name, answer in zip(names, answers, strict=True) if answer is None],
-            addresses=await self._addresses(user for _, answer in rules for user in answer.users()),
+            branches=[rule_of(name, answer) for name, answer in rules.items()],
+            hidden=[name for name in names if name not in rules],
+            addresses=await self._addresses(user for answer in rules.values() for user in answer.users()),
         )
-
-    async def _protected_branches(self) -> list[str]:
-        """Return the names of protected branches, from the first ``MOST_PAGES`` pages."""
-        names, where = list[str](), ListPage(f"{self._path}/branches", {"protected": "true"})
-        for _ in range(MOST_PAGES):
-            page, following = await self._pages.page(where, list[ProtectedBranch])
-            names += [one.name for one in page]
-            if not following:
-                break
-            where = where._replace(place=following)
-        return names
 
     async def _protection(self, branch: str) -> ProtectionAnswer | None:
         """Return the protection of a branch. Return None if the owner of the token may not see it."""
