@@ -1,6 +1,5 @@
 """Records of manual merges: merges with git that no push event shows."""
 
-import re
 import uuid
 
 from ingot_chassis.db.database import Database
@@ -10,10 +9,9 @@ from ingot_issues.clients.repos import HttpRepos
 from ingot_issues.issues.store.details import PullDetails
 from ingot_issues.merges.rules import recording as merges
 from ingot_issues.merges.rules.protections import refuse_outsider
+from ingot_issues.pulls.rules.heads import is_full_id
 from ingot_issues.records.rules.context import RepositoryContext
 from ingot_issues.references.rules import references_of
-
-FULL_ID = re.compile("[0-9a-f]{40}")
 
 
 async def record_manual_merge(
@@ -40,7 +38,7 @@ async def record_manual_merge(
     )
     if not (overrides and rule.may_override):
         refuse_outsider(rule)
-    if not FULL_ID.fullmatch(sha):
+    if not is_full_id(sha):
         raise Invalid.field("merge_commit_id", "invalid", "is not the full id of a commit")
     try:
         base_sha = await repos.branch_tip(context.repository.id, pull.base_branch, principal_token)

@@ -7,7 +7,7 @@ from ingot_contracts.issues.head_comparisons import MOST_HEADS, HeadComparison
 from ingot_issues.access.api.policies import for_peer, in_repository
 from ingot_issues.access.api.request import IssuesRequest
 from ingot_issues.issues.api.presentation import pull_of
-from ingot_issues.pulls.rules.heads import heads_of, is_head_id
+from ingot_issues.pulls.rules.heads import heads_of, is_full_id
 from ingot_issues.records.store import timeline
 
 
@@ -25,7 +25,7 @@ async def get_range_diff(request: IssuesRequest, index: int, old: str = "", new:
     named = [head.lower() for head in (old, new) if old or new]
     async with request.db.read() as db:
         for head in named:
-            if not is_head_id(head) or (
+            if not is_full_id(head) or (
                 head != pull.head_sha and not await timeline.was_head(db, pull.id, head)
             ):
                 raise NotFound("the pull request never had one of these heads")

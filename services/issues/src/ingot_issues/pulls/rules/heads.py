@@ -9,12 +9,12 @@ import msgspec
 from ingot_contracts.issues.head_comparisons import MOST_HEADS, HeadVersion
 from ingot_issues.records.store.timeline import Details, PushRow
 
-_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FULL_ID = re.compile("[0-9a-f]{40}")
 
 
-def is_head_id(text: str) -> bool:
-    """True if a commit may have this id."""
-    return _ID.fullmatch(text) is not None
+def is_full_id(text: str) -> bool:
+    """True if the text is the full id of a commit."""
+    return _FULL_ID.fullmatch(text) is not None
 
 
 def heads_of(pushes: Sequence[PushRow], present: str) -> list[HeadVersion]:
