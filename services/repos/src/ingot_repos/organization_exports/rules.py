@@ -119,10 +119,10 @@ async def begin(tx: Tx, jobs: Jobs, organization_id: int, user_id: int, shard: s
     )
     if row is None:
         raise Conflict("an export of the organization is running; cancel it first")
-    ended = await store.list_ended(tx, organization_id)
-    latest = next((one for one in ended if one.state == ImportState.DONE), None)
-    for earlier in ended:
-        if earlier is not latest:
+    every = await store.list_all(tx, organization_id)
+    latest = next((one for one in every if one.state == ImportState.DONE), None)
+    for earlier in every:
+        if earlier is not latest and earlier.id != row.id:
             await remove(tx, jobs, earlier)
     await store.add_repositories(tx, row.id, organization_id)
     tx.emit(OrganizationExportRequested(organization_id=organization_id, name=row.uuid), key=organization_id)
@@ -141,8 +141,7 @@ async def remove(tx: Tx, jobs: Jobs, row: OrganizationExportRow) -> None:
 
 async def remove_all(tx: Tx, jobs: Jobs, organization_id: int) -> None:
     """Delete all exports of an organization and their archives."""
-    running = await store.get_running_of(tx, organization_id)
-    for row in (*(await store.list_ended(tx, organization_id)), *([running] if running else ())):
+    for row in await store.list_all(tx, organization_id):
         await remove(tx, jobs, row)
 
 

@@ -192,14 +192,6 @@ async def get_running(db: Executor, uuid: str) -> OrganizationExportRow | None:
     return await fetch_first(db, statement, OrganizationExportRow)
 
 
-async def get_running_of(db: Executor, organization_id: int) -> OrganizationExportRow | None:
-    """Return the running export of an organization, or None."""
-    table = organization_export
-    of_organization = table.c.organization_id == organization_id
-    statement = select(table).where(of_organization, table.c.state == ImportState.RUNNING)
-    return await fetch_first(db, statement, OrganizationExportRow)
-
-
 async def list_page(
     db: Executor, organization_id: int, page: Slice
 ) -> tuple[Sequence[OrganizationExportRow], int]:
@@ -208,12 +200,10 @@ async def list_page(
     return await fetch_page(db, statement, page, OrganizationExportRow, organization_export.c.id.desc())
 
 
-async def list_ended(db: Executor, organization_id: int) -> Sequence[OrganizationExportRow]:
-    """Return the exports of an organization that have ended, the newest first."""
+async def list_all(db: Executor, organization_id: int) -> Sequence[OrganizationExportRow]:
+    """Return all exports of an organization, the newest first."""
     table = organization_export
-    statement = select(table).where(
-        table.c.organization_id == organization_id, table.c.state != ImportState.RUNNING
-    )
+    statement = select(table).where(table.c.organization_id == organization_id)
     return await fetch_all(db, statement.order_by(table.c.id.desc()), OrganizationExportRow)
 
 
